@@ -88,6 +88,51 @@ fn look_back<T: Num, F: Fn(T, T) -> T>(
     before
 }
 
+/// The elements that a thread has of a tile that begins here, next to each other; beyond the end there is nothing.
+#[device_fn]
+fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T; ITEMS] {
+    let mut items = [none; ITEMS];
+    #[unroll]
+    for i in 0..ITEMS {
+        let at = start + i * BLOCK as usize + thread_idx().x;
+        if at < x.len() {
+            items[i] = x[at];
+        }
+    }
+    block_to_blocked(items, memory)
+}
+
+/// Writes what a thread has of a tile, as far as there are elements.
+#[device_fn]
+fn store<T: Num>(items: [T; ITEMS], out: &mut [T], start: usize, memory: &mut [T; TILE]) {
+    let items = block_to_striped(items, memory);
+    #[unroll]
+    for i in 0..ITEMS {
+        let at = start + i * BLOCK as usize + thread_idx().x;
+        if at < out.len() {
+            out[at] = items[i];
+        }
+    }
+}
+
+/// Running sums of the elements of a thread, behind what comes before them; exclusive, without the element itself.
+#[device_fn]
+fn from_here<T: Num, F: Fn(T, T) -> T>(
+    sums: [T; ITEMS],
+    before: T,
+    exclusive: bool,
+    op: F,
+) -> [T; ITEMS] {
+    let (mut items, mut last) = (sums, before);
+    #[unroll]
+    for i in 0..ITEMS {
+        let up_to = op(before, sums[i]);
+        items[i] = if exclusive { last } else { up_to };
+        last = up_to;
+    }
+    items
+}
+
 /// A tile of running sums, of the elements up to each or, exclusive, of those before it.
 #[device_fn]
 fn scan_tile<T: Num, F: Fn(T, T) -> T>(
@@ -100,67 +145,36 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
     totals: &mut [T],
     op: F,
 ) {
-    let (thread, threads) = (thread_idx().x, BLOCK as usize);
-    let (ticket, from_warp, memory) = (shared!([u32; 1]), shared!([T; 2]), shared!([T; TILE]));
+    let (thread, memory) = (thread_idx().x, shared!([T; TILE]));
+    let (ticket, from_warp) = (shared!([u32; 1]), shared!([T; 2]));
     if thread == 0 {
         ticket[0] = atomic_add(&mut state[0], 1);
     }
     barrier();
     let tile = ticket[0] as usize;
-    let start = tile * TILE;
-    let mut items = [none; ITEMS];
-    #[unroll]
-    for i in 0..ITEMS {
-        let at = start + i * threads + thread;
-        if at < x.len() {
-            items[i] = x[at];
-        }
-    }
-    let mut items = block_to_blocked(items, memory);
-    let first = items[0];
-    let mut sum = first;
+    let mut items = loaded(x, tile * TILE, none, memory);
+    let mut sum = items[0];
     #[unroll]
     for i in 1..ITEMS {
         sum = op(sum, items[i]);
         items[i] = sum;
     }
     let before_thread = block_exclusive_scan(sum, none, |a, b| op(a, b));
-    if thread + 1 == threads {
+    if thread + 1 == BLOCK as usize {
         from_warp[0] = op(before_thread, sum);
     }
     barrier();
     if thread < 32 {
-        let before = look_back(tile, from_warp[0], none, state, sums, totals, |a, b| {
-            op(a, b)
-        });
+        let own = from_warp[0];
+        let before = look_back(tile, own, none, state, sums, totals, |a, b| op(a, b));
         if thread == 0 {
             from_warp[1] = before;
         }
     }
     barrier();
     let before = op(from_warp[1], before_thread);
-    if exclusive {
-        let mut up_to = before;
-        #[unroll]
-        for i in 0..ITEMS {
-            let next = op(before, items[i]);
-            items[i] = up_to;
-            up_to = next;
-        }
-    } else {
-        #[unroll]
-        for i in 0..ITEMS {
-            items[i] = op(before, items[i]);
-        }
-    }
-    let items = block_to_striped(items, memory);
-    #[unroll]
-    for i in 0..ITEMS {
-        let at = start + i * threads + thread;
-        if at < out.len() {
-            out[at] = items[i];
-        }
-    }
+    let items = from_here(items, before, exclusive, |a, b| op(a, b));
+    store(items, out, tile * TILE, memory);
 }
 
 /// The kernels, each with what it combines by.

@@ -144,7 +144,7 @@ macro_rules! radix {
             }
         }
 
-        /// The same, with a value beside each key.
+        /// Puts the keys in the order of a digit, with a value beside each.
         #[kernel]
         pub(super) fn $pairs<V: KernelType>(
             keys: &[$key],
