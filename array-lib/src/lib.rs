@@ -47,6 +47,7 @@ mod layout;
 mod make;
 mod number;
 mod ops;
+mod product;
 mod random;
 mod read;
 mod recorded;

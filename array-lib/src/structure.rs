@@ -144,8 +144,8 @@ impl<T: NumberElement> Array<T> {
     }
 
     /// The product of matrices (NumPy's `@`): of the last two dimensions, those before go together as shapes do. A vector
-    /// on the right is a column, and the result has no dimension for it; one on the left is a row. It is a fold of the
-    /// fused products, not a tiled kernel: each element of the result reads a row and a column.
+    /// on the right is a column, and the result has no dimension for it; one on the left is a row. Matrices of 16 rows and
+    /// columns and more, as many on either side, are multiplied in tiles; others by a fold of the fused products.
     ///
     /// ```
     /// use kiln::prelude::*;
@@ -179,6 +179,12 @@ impl<T: NumberElement> Array<T> {
         let b = if b.rank() == 1 { b.insert_axis(1)? } else { b };
         if a.dims()[a.rank() - 1] != b.dims()[b.rank() - 2] {
             return Err(mismatch().into());
+        }
+        if right.rank() > 1
+            && self.rank() > 1
+            && let Some(product) = crate::product::tiled(&a, &b)?
+        {
+            return Ok(product);
         }
         let products = a.insert_axis(-1)? * b.insert_axis(-3)?;
         let mut result = products.sum_axis(-2)?;

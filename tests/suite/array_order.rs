@@ -1,4 +1,4 @@
-//! Arrays in order, and running sums: beside the host, for all types, lengths around the sizes of tiles, and dimensions.
+//! Arrays in order, running sums and products: beside the host, for all types, lengths around the sizes of tiles, and dimensions.
 
 use half::{bf16, f16};
 use kiln::array::SortElement;
@@ -13,6 +13,7 @@ chapter![
     what_is_alike_stays_in_order,
     unique_elements,
     long_running_sums,
+    products_in_tiles,
 ];
 
 /// A number of 64 bits without an order.
@@ -153,6 +154,35 @@ fn long_running_sums(jit: &Jit) -> Outcome {
         };
         let expected: Vec<u32> = x.into_iter().map(add).collect();
         assert_eq!(sums, expected, "{n}");
+    }
+    Ok(())
+}
+
+/// Beside the fold of the host, exactly: with and without whole tiles, of pairs, transposed.
+fn products_in_tiles(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for (pairs, rows, k, columns) in [(1, 16, 3, 17), (1, 130, 19, 33), (2, 20, 8, 129)] {
+        let value = |i: usize| (number(i) >> 60) as i32 - 8;
+        let a: Vec<i32> = (0..pairs * rows * k).map(value).collect();
+        let b: Vec<i32> = (0..pairs * k * columns).map(|i| value(i + 99)).collect();
+        let x = arrays.array(a.clone(), (pairs, rows, k))?;
+        // The right one lies column by column.
+        let y = arrays
+            .array(b.clone(), (pairs, columns, k))?
+            .swap_axes(1, 2)?;
+        let got = x.matmul(&y)?;
+        assert_eq!(got.dims(), [pairs, rows, columns]);
+        let mut want = Vec::new();
+        for pair in 0..pairs {
+            for row in 0..rows {
+                for column in 0..columns {
+                    let (left, right) = (pair * rows + row, pair * columns + column);
+                    let product = |i: usize| a[left * k + i] * b[right * k + i];
+                    want.push((0..k).map(product).sum::<i32>());
+                }
+            }
+        }
+        assert_eq!(got.to_vec()?, want, "{pairs} {rows} {k} {columns}");
     }
     Ok(())
 }

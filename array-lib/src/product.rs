@@ -1,0 +1,177 @@
+//! Products of matrices: each block computes a tile of 128 x 128 elements, of which a thread has 8 x 8 in registers (V. Volkov,
+//! J. W. Demmel: "Benchmarking GPUs to Tune Dense Linear Algebra", SC 2008). The parts of the matrices that it needs next are
+//! read while it multiplies.
+
+use kiln_device_stdlib::plain::index::{block_idx, thread_idx};
+use kiln_device_stdlib::plain::memory::barrier;
+use kiln_device_stdlib::plain::number::Num;
+use kiln_jit_core::args::IntoArg;
+use kiln_jit_core::front::AsKernel as _;
+use kiln_kernel_macro::{device_fn, kernel};
+
+use crate::{Array, NumberElement, Result};
+
+/// Rows and columns of a block's tile.
+const TILE: usize = 128;
+
+/// Rows and columns of a thread's part, which lies in four places: threads next to each other then read elements next to
+/// each other, each thread four at once.
+const OWN: usize = 8;
+
+/// How much of the rows of the left and the columns of the right matrix is in shared memory.
+const DEPTH: usize = 8;
+
+/// Threads in a row and in a column of a block.
+const SIDE: u32 = 16;
+
+/// Elements of each matrix that a thread brings.
+const BROUGHT: usize = 4;
+
+/// Matrices with fewer rows or columns are folded.
+const LEAST: usize = 16;
+
+/// What a thread brings of the left matrix.
+#[device_fn]
+fn of_left<T: Num>(
+    a: &[T],
+    row: usize,
+    from: usize,
+    rows: usize,
+    k: usize,
+    start: usize,
+) -> [T; BROUGHT] {
+    let mut brought = [T::ZERO; BROUGHT];
+    #[unroll]
+    for i in 0..BROUGHT {
+        if row < rows && from + i < k {
+            brought[i] = a[start + row * k + from + i];
+        }
+    }
+    brought
+}
+
+/// What a thread brings of the right matrix.
+#[device_fn]
+fn of_right<T: Num>(
+    b: &[T],
+    from: usize,
+    column: usize,
+    columns: usize,
+    k: usize,
+    start: usize,
+) -> [T; BROUGHT] {
+    let mut brought = [T::ZERO; BROUGHT];
+    #[unroll]
+    for i in 0..BROUGHT {
+        let at = column + 32 * i;
+        if from < k && at < columns {
+            brought[i] = b[start + from * columns + at];
+        }
+    }
+    brought
+}
+
+/// Where the `i`-th row or column of a thread's part is in the tile.
+#[device_fn]
+fn place(of_thread: usize, i: usize) -> usize {
+    i / 4 * (TILE / 2) + of_thread * 4 + i % 4
+}
+
+/// A tile of the product of two matrices; the third dimension of the grid goes along pairs of them.
+#[kernel]
+fn multiply<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usize, out: &mut [T]) {
+    let a_tile = shared!([[T; TILE]; DEPTH]);
+    let b_tile = shared!([[T; TILE]; DEPTH]);
+    let (tx, ty, pair) = (thread_idx().x, thread_idx().y, block_idx().z);
+    let thread = ty * SIDE as usize + tx;
+    let (first_row, first_column) = (block_idx().y * TILE, block_idx().x * TILE);
+    // Two threads bring a row of the left tile, 32 a row of the right one.
+    let (a_row, a_depth) = (thread / 2, thread % 2 * BROUGHT);
+    let (b_depth, b_column) = (thread / 32, thread % 32);
+    let (a_start, b_start) = (pair * rows * k, pair * k * columns);
+    let mut sums = [[T::ZERO; OWN]; OWN];
+    let mut left = of_left(a, first_row + a_row, a_depth, rows, k, a_start);
+    let mut right = of_right(b, b_depth, first_column + b_column, columns, k, b_start);
+    let mut first = 0;
+    while first < k {
+        #[unroll]
+        for i in 0..BROUGHT {
+            a_tile[a_depth + i][a_row] = left[i];
+            b_tile[b_depth][b_column + 32 * i] = right[i];
+        }
+        barrier();
+        first += DEPTH;
+        if first < k {
+            left = of_left(a, first_row + a_row, first + a_depth, rows, k, a_start);
+            right = of_right(
+                b,
+                first + b_depth,
+                first_column + b_column,
+                columns,
+                k,
+                b_start,
+            );
+        }
+        #[unroll]
+        for depth in 0..DEPTH {
+            let (mut a_part, mut b_part) = ([T::ZERO; OWN], [T::ZERO; OWN]);
+            #[unroll]
+            for i in 0..OWN {
+                a_part[i] = a_tile[depth][place(ty, i)];
+                b_part[i] = b_tile[depth][place(tx, i)];
+            }
+            #[unroll]
+            for i in 0..OWN {
+                #[unroll]
+                for j in 0..OWN {
+                    sums[i][j] += a_part[i] * b_part[j];
+                }
+            }
+        }
+        barrier();
+    }
+    #[unroll]
+    for i in 0..OWN {
+        #[unroll]
+        for j in 0..OWN {
+            let (row, column) = (first_row + place(ty, i), first_column + place(tx, j));
+            if row < rows && column < columns {
+                out[pair * rows * columns + row * columns + column] = sums[i][j];
+            }
+        }
+    }
+}
+
+/// The products of pairs of matrices that lie one behind the other, if they are worth tiles: of as many as there are pairs.
+pub(crate) fn tiled<T: NumberElement>(a: &Array<T>, b: &Array<T>) -> Result<Option<Array<T>>> {
+    let (rank, dims) = (a.rank(), a.dims());
+    if rank < 2 || rank != b.rank() || dims[..rank - 2] != b.dims()[..rank - 2] {
+        return Ok(None);
+    }
+    let (rows, k, columns) = (dims[rank - 2], dims[rank - 1], b.dims()[rank - 1]);
+    let pairs: usize = dims[..rank - 2].iter().product();
+    let largest = [rows * k, k * columns, rows * columns].into_iter().max();
+    let fits = largest.is_some_and(|most| most.saturating_mul(pairs) <= u32::MAX as usize);
+    if rows.min(columns) < LEAST || k == 0 || !(1..=65_535).contains(&pairs) || !fits {
+        return Ok(None);
+    }
+    let (a, b) = (a.contiguous()?, b.contiguous()?);
+    let mut shape = dims.to_vec();
+    shape[rank - 1] = columns;
+    let mut out = a.arrays().zeros::<T>(shape.as_slice())?;
+    let args = [
+        a.as_part()?.into_arg(),
+        b.as_part()?.into_arg(),
+        (rows as u32).into_arg(),
+        (columns as u32).into_arg(),
+        (k as u32).into_arg(),
+        out.owned()?.into_arg(),
+    ];
+    let tiles = |n: usize| n.div_ceil(TILE) as u32;
+    let grid = (tiles(columns), tiles(rows), pairs as u32);
+    let jit = a.arrays().jit();
+    jit.launch(multiply.as_kernel()?, grid, (SIDE, SIDE), &args)?;
+    drop(args);
+    a.arrays().count_launch();
+    Ok(Some(out))
+}
