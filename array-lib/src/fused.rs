@@ -521,7 +521,7 @@ struct Param<'k> {
 enum At<'k> {
     /// The one with this index.
     Index(Val<'k>),
-    /// That of an index along all dimensions but the last, and one along the last; its index.
+    /// An element of an index along all dimensions but the last, and one along the last; its index.
     Row(Val<'k>, Val<'k>, Val<'k>),
 }
 
