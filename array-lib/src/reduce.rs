@@ -346,6 +346,11 @@ impl<T: Element> Expr<T> {
         let arrays = fused.arrays()?;
         let (way, parts) = way_of(&fused, (kept, folded));
         signature.fold(way);
+        let results = kept.saturating_mul(parts);
+        if results > i32::MAX as usize || folded > u32::MAX as usize {
+            let shape = fused.shape.clone();
+            return Err(crate::ArrayError::ManyResults { shape, results });
+        }
         let step = folded.div_ceil(parts);
         let (grid, block, passed_parts) = match way {
             Way::Rows(block) => (((kept * parts) as u32, 1), block, Some(parts as u32)),
