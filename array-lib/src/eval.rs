@@ -3,12 +3,10 @@
 use std::ops;
 use std::sync::Arc;
 
-use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::inspect::Inspection;
-use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
 
 use crate::fused::{Fused, Passed, Purpose};
@@ -25,11 +23,7 @@ pub(crate) fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
     Kernel::build("broadcast", |k: &KernelBuilder| {
         let out = k.slice_mut("out", k.ty::<T>());
         let elements = fused.declare(k, out);
-        let i = match fused.is_wide() {
-            false => k.global_id().x(),
-            true => k.global_id_u64().x(),
-        };
-        k.if_(i.lt(elements.results()), || elements.store(i));
+        elements.store_all();
     })
 }
 
@@ -47,12 +41,10 @@ fn launch<T: Element>(
     arrays: &Arrays,
     kernel: &Kernel,
     (out, passed): (&mut Buffer<T>, &[Passed]),
-    len: usize,
+    blocks: u32,
 ) -> Result<()> {
     let args = arguments(out, passed)?;
-    arrays
-        .jit()
-        .launch(kernel, grid_for(len, BLOCK), BLOCK, &args)?;
+    arrays.jit().launch(kernel, blocks, BLOCK, &args)?;
     arrays.count_launch();
     Ok(())
 }
@@ -72,7 +64,12 @@ impl<T: Element> Expr<T> {
         let mut out = arrays.jit().zeros::<T>(len)?;
         if len > 0 {
             let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
-            launch(arrays, &kernel, (&mut out, &fused.passed()), len)?;
+            launch(
+                arrays,
+                &kernel,
+                (&mut out, &fused.passed()),
+                fused.blocks(BLOCK),
+            )?;
         }
         Ok(arrays.of(out, fused.shape))
     }
@@ -172,7 +169,7 @@ fn store<T: Element>(
     };
     let needs_old = !is_all || fused.reads(own);
     let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
-    let passed = fused.passed();
+    let (passed, blocks) = (fused.passed(), fused.blocks(BLOCK));
     drop(fused);
     drop(expr);
     if Arc::get_mut(buffer).is_none() {
@@ -182,7 +179,7 @@ fn store<T: Element>(
         });
     }
     match Arc::get_mut(buffer) {
-        Some(out) => launch(arrays, &kernel, (out, &passed), layout.len()),
+        Some(out) => launch(arrays, &kernel, (out, &passed), blocks),
         // Nobody else has had it since it was made above.
         None => Err(ArrayError::InPlace),
     }

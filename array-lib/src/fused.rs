@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::Recording;
+use kiln_jit_core::launch::grid_for;
 use smallvec::SmallVec;
 
 use crate::expr::Node;
@@ -132,6 +134,9 @@ impl Passed {
 /// Indices and distances have 32 bits if no array has more elements than this, nor the result half of that.
 const NARROW: usize = u32::MAX as usize;
 
+/// Rows of fewer elements are not gone along by blocks, most of whose threads would have nothing to do.
+const LONG_ROW: usize = 64;
+
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
@@ -145,6 +150,7 @@ pub(crate) struct Fused<'e> {
     counts: [bool; 2],
     out: Option<Layout>,
     wide: bool,
+    by_rows: bool,
 }
 
 impl<'e> Fused<'e> {
@@ -166,11 +172,13 @@ impl<'e> Fused<'e> {
             counts: [false; 2],
             out: purpose.out.cloned(),
             wide: false,
+            by_rows: false,
             shape,
         };
         fused.enter(signature);
         fused.find_groups(purpose);
         fused.find_accesses(purpose)?;
+        fused.by_rows = purpose.folded.is_none() && !purpose.counts && fused.has_long_rows();
         fused.sign(signature);
         Ok(fused)
     }
@@ -273,6 +281,22 @@ impl<'e> Fused<'e> {
         Ok(())
     }
 
+    /// Whether blocks go along rows, so that no thread takes its index apart.
+    fn has_long_rows(&self) -> bool {
+        let dims = &self.groups[0].dims;
+        !self.wide && dims.len() > 1 && dims.last().is_some_and(|row| *row >= LONG_ROW)
+    }
+
+    /// How many blocks an element-wise kernel has.
+    pub(crate) fn blocks(&self, block: u32) -> u32 {
+        match (self.by_rows, self.groups[0].dims.as_slice()) {
+            (true, [outer @ .., row]) => {
+                grid_for(*row, block) * outer.iter().product::<usize>() as u32
+            }
+            _ => grid_for(self.shape.len(), block),
+        }
+    }
+
     fn sign(&self, signature: &mut Signature) {
         for operand in &self.operands {
             let element = match operand.what {
@@ -286,6 +310,9 @@ impl<'e> Fused<'e> {
         }
         let rank = |group: usize| self.groups.get(group).map_or(0, |group| group.dims.len());
         signature.add(Word::Space([rank(0), rank(1)], self.counts, self.wide));
+        if self.by_rows {
+            signature.add(Word::ByRows);
+        }
     }
 
     fn out_access(&self) -> Access {
@@ -323,14 +350,11 @@ impl<'e> Fused<'e> {
             .any(|operand| operand.identity() == Some(buffer))
     }
 
-    /// Of how many operands neighbours along the last dimension of a group lie side by side.
-    pub(crate) fn side_by_side(&self, group: usize) -> usize {
-        let is_unit = |access: Access| matches!(access, Access::Strided(inners) if inners[group] == Inner::Unit);
-        let arrays = self
-            .operands
-            .iter()
-            .filter(|operand| matches!(operand.what, What::Buffer(_)));
-        arrays.filter(|operand| is_unit(operand.access)).count()
+    /// Of how many operands neighbours along the last dimension of a group lie apart.
+    pub(crate) fn apart(&self, group: usize) -> usize {
+        let is_apart = |access: Access| matches!(access, Access::Strided(inners) if inners[group] == Inner::Any);
+        let operands = self.operands.iter();
+        operands.filter(|operand| is_apart(operand.access)).count()
     }
 
     fn index(&self, index: usize) -> Passed {
@@ -492,6 +516,23 @@ struct Param<'k> {
     strides: [Vec<Val<'k>>; 2],
 }
 
+/// Which element of the result a thread is at.
+#[derive(Copy, Clone)]
+enum At<'k> {
+    /// The one with this index.
+    Index(Val<'k>),
+    /// An element of an index along all dimensions but the last, and one along the last; its index.
+    Row(Val<'k>, Val<'k>, Val<'k>),
+}
+
+impl<'k> At<'k> {
+    fn index(self) -> Val<'k> {
+        match self {
+            At::Index(index) | At::Row(_, _, index) => index,
+        }
+    }
+}
+
 /// Where in the operands the elements lie that an index of a group stands for; `None` of those that are not read by
 /// places.
 pub(crate) type Places<'k> = Vec<Option<Val<'k>>>;
@@ -527,7 +568,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// How many results an element-wise kernel stores.
-    pub(crate) fn results(&self) -> Val<'k> {
+    fn results(&self) -> Val<'k> {
         match (self.counts[0], self.fused.wide) {
             (Some(count), _) => count,
             (None, false) => self.out.len(),
@@ -535,11 +576,36 @@ impl<'k> Elements<'_, '_, 'k> {
         }
     }
 
+    /// Describes the element-wise kernel: each thread stores an element.
+    pub(crate) fn store_all(&self) {
+        let k = self.k;
+        let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) else {
+            let i = match self.fused.wide {
+                false => k.global_id().x(),
+                true => k.global_id_u64().x(),
+            };
+            k.if_(i.lt(self.results()), || self.store(At::Index(i)));
+            return;
+        };
+        // Each row has its blocks, of which all threads are in it.
+        let (here, block) = (k.block_idx().x(), k.block_dim().x());
+        let blocks = (row + (block - 1u32)) / block;
+        let outer = here / blocks;
+        let i = (here - outer * blocks) * block + k.thread_idx().x();
+        k.if_(i.lt(row), || self.store(At::Row(outer, i, outer * row + i)));
+    }
+
     /// The index of a group along each of its dimensions.
-    fn coordinates(&self, group: usize, index: Val<'k>) -> Vec<Val<'k>> {
+    fn coordinates(&self, group: usize, at: At<'k>) -> Vec<Val<'k>> {
         let mut coordinates = Vec::new();
-        let mut rest = index;
-        for dim in self.dims[group].iter().rev() {
+        let (mut rest, dims) = match (at, self.dims[group].as_slice()) {
+            (At::Row(outer, i, _), [dims @ .., _]) => {
+                coordinates.push(i);
+                (outer, dims)
+            }
+            (at, dims) => (at.index(), dims),
+        };
+        for dim in dims.iter().rev() {
             let next = rest / *dim;
             coordinates.push(rest - next * *dim);
             rest = next;
@@ -566,7 +632,7 @@ impl<'k> Elements<'_, '_, 'k> {
         match inner {
             Inner::Same => return None,
             Inner::Unit => terms.extend(at.last()),
-            Inner::Any => {}
+            Inner::Still | Inner::Any => {}
         }
         terms.into_iter().reduce(|a, b| a + b)
     }
@@ -591,7 +657,11 @@ impl<'k> Elements<'_, '_, 'k> {
         group: usize,
         index: Val<'k>,
     ) -> Places<'k> {
-        let coordinates = self.coordinates(group, index);
+        self.places_at(from, group, At::Index(index))
+    }
+
+    fn places_at(&self, from: Option<&Places<'k>>, group: usize, at: At<'k>) -> Places<'k> {
+        let coordinates = self.coordinates(group, at);
         let operands = self.fused.operands.iter().zip(&self.params).enumerate();
         let place = |(n, (operand, param)): (usize, (&Operand<'_>, &Param<'k>))| {
             let Access::Strided(inners) = operand.access else {
@@ -609,33 +679,43 @@ impl<'k> Elements<'_, '_, 'k> {
 
     /// The element with this index, of an expression of one group.
     pub(crate) fn at(&self, index: Val<'k>) -> Val<'k> {
-        let places = self.places(None, 0, index);
-        self.value(&places, index)
+        self.value_at(At::Index(index))
     }
 
-    /// Stores the element with this index where it goes.
-    pub(crate) fn store(&self, index: Val<'k>) {
-        let value = self.at(index);
-        self.out.at(self.target(index)).set(value);
+    fn value_at(&self, at: At<'k>) -> Val<'k> {
+        let places = self.places_at(None, 0, at);
+        self.read(&places, at)
     }
 
-    /// Where the result with this index goes.
-    fn target(&self, index: Val<'k>) -> Val<'k> {
+    /// Stores an element where it goes.
+    fn store(&self, at: At<'k>) {
+        let value = self.value_at(at);
+        self.out.at(self.target(at)).set(value);
+    }
+
+    /// Where a result goes.
+    fn target(&self, at: At<'k>) -> Val<'k> {
+        let index = at.index();
         let (Some(to), Access::Strided([inner, _])) = (&self.to, self.fused.target_access()) else {
             return index;
         };
-        let coordinates = self.coordinates(0, index);
+        let coordinates = self.coordinates(0, at);
         let shift = self.shift(to, 0, inner, &coordinates);
         self.moved(to, None, shift).unwrap_or(index)
     }
 
     /// The element whose operands' elements lie there.
     pub(crate) fn value(&self, places: &Places<'k>, index: Val<'k>) -> Val<'k> {
+        self.read(places, At::Index(index))
+    }
+
+    fn read(&self, places: &Places<'k>, at: At<'k>) -> Val<'k> {
+        let index = at.index();
         let read = |position: usize| {
             let (operand, param) = (&self.fused.operands[position], &self.params[position]);
             let place = match operand.access {
                 Access::Linear => index,
-                Access::Own => self.target(index),
+                Access::Own => self.target(at),
                 Access::One | Access::Scalar => self.k.lit(self.fused.index_type(), 0),
                 Access::Strided(_) => places[position].unwrap_or(index),
             };

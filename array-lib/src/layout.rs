@@ -81,6 +81,13 @@ impl Layout {
         if self.shape == *shape {
             return Some(self.clone());
         }
+        if self.shape.rank() == 0 {
+            return Some(Layout {
+                shape: shape.clone(),
+                strides: SmallVec::from_elem(0, shape.rank()),
+                offset: self.offset,
+            });
+        }
         let missing = shape.rank().checked_sub(self.shape.rank())?;
         let stride = |(at, dim): (usize, &usize)| match at.checked_sub(missing) {
             None => Some(0),

@@ -247,6 +247,16 @@ pub enum ArrayError {
         /// The array's shape.
         shape: Shape,
     },
+    /// A fold along some dimensions that leaves more results than a launch has blocks.
+    #[error(
+        "a fold of an array of shape {shape} has {results} results on the way, more than one launch gives; fold it in parts"
+    )]
+    ManyResults {
+        /// The array's shape.
+        shape: Shape,
+        /// How many results there are, before those of one row or column are folded.
+        results: usize,
+    },
     /// A buffer of another device.
     #[error("the buffer lies on {owner}, and the arrays are of {device}; copy it with `to_vec`")]
     Foreign {

@@ -139,26 +139,27 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         self.tree(block);
     }
 
-    /// Folds a column, or so many elements of it.
+    /// Folds a column, or so many elements of it: those of a block's threads are the same rows of columns side by side.
     fn columns(&self, step: Option<Val<'k>>) {
         let (k, fused) = (self.k, self.fused);
         let here = k.global_id().x();
-        k.if_(here.lt(self.out.len()), || {
-            let (columns, end) = (self.elements.count(0), self.elements.count(1));
-            let wide = fused.widened(here);
+        let (columns, end) = (self.elements.count(0), self.elements.count(1));
+        let column = fused.widened(here);
+        k.if_(column.lt(columns), || {
             let one = fused.widened(k.lit(k.ty::<u32>(), 1));
             let zero = fused.widened(k.lit(k.ty::<u32>(), 0));
-            let (column, range) = match step {
-                None => (wide, (zero, end, one)),
+            let part = fused.widened(k.block_idx().y());
+            let (place, range) = match step {
+                None => (column, (zero, end, one)),
                 Some(step) => {
-                    let (part, step) = (wide / columns, fused.widened(step));
+                    let step = fused.widened(step);
                     let first = part * step;
-                    (wide - part * columns, (first, end.min(first + step), one))
+                    (part * columns + column, (first, end.min(first + step), one))
                 }
             };
             let places = self.elements.places(None, 0, column);
             self.go_along(&places, range);
-            self.out.at(here).set(self.sum);
+            self.out.at(place).set(self.sum);
         });
     }
 
@@ -179,7 +180,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
 /// What a reduction launches: the kernel, and how.
 struct Launch<'l> {
     kernel: Kernel,
-    grid: u32,
+    grid: (u32, u32),
     block: u32,
     /// Behind the result and the neutral element: how many blocks fold a row, or how many elements a thread.
     parts: Option<u32>,
@@ -208,7 +209,7 @@ impl Launch<'_> {
 
 /// How dimensions are folded of which some stay, by how many of what.
 fn way_of(fused: &Fused<'_>, (kept, folded): (usize, usize)) -> (Way, usize) {
-    let lies_along = fused.side_by_side(1) >= fused.side_by_side(0);
+    let lies_along = fused.apart(1) <= fused.apart(0);
     match folded >= SHORT_ROW && lies_along {
         true => {
             let block = if folded < 4 * BLOCK as usize {
@@ -297,7 +298,7 @@ impl<T: Element> Expr<T> {
         let grid = grid_for(fused.shape.len(), BLOCK).min(max_blocks);
         let launch = Launch {
             kernel: arrays.kernel(signature, || build::<T>(&fused, op, Way::Whole))?,
-            grid,
+            grid: (grid, 1),
             block: BLOCK,
             parts: None,
             passed: fused.passed(),
@@ -345,11 +346,20 @@ impl<T: Element> Expr<T> {
         let arrays = fused.arrays()?;
         let (way, parts) = way_of(&fused, (kept, folded));
         signature.fold(way);
+        let results = kept.saturating_mul(parts);
+        if results > i32::MAX as usize || folded > u32::MAX as usize {
+            let shape = fused.shape.clone();
+            return Err(crate::ArrayError::ManyResults { shape, results });
+        }
         let step = folded.div_ceil(parts);
         let (grid, block, passed_parts) = match way {
-            Way::Rows(block) => ((kept * parts) as u32, block, Some(parts as u32)),
-            Way::Parts => (grid_for(kept * parts, BLOCK), BLOCK, Some(step as u32)),
-            Way::Whole | Way::Columns => (grid_for(kept, BLOCK), BLOCK, None),
+            Way::Rows(block) => (((kept * parts) as u32, 1), block, Some(parts as u32)),
+            Way::Parts => (
+                (grid_for(kept, BLOCK), parts as u32),
+                BLOCK,
+                Some(step as u32),
+            ),
+            Way::Whole | Way::Columns => ((grid_for(kept, BLOCK), 1), BLOCK, None),
         };
         let launch = Launch {
             kernel: arrays.kernel(signature, || build::<T>(&fused, op, way))?,

@@ -60,6 +60,13 @@ impl Shape {
     /// # Errors
     /// Shapes that do not go together.
     pub fn broadcast(&self, other: &Shape) -> Result<Shape, ShapeMismatch> {
+        // What is most often so.
+        if self == other || other.rank() == 0 {
+            return Ok(self.clone());
+        }
+        if self.rank() == 0 {
+            return Ok(other.clone());
+        }
         let mismatch = || ShapeMismatch {
             left: self.clone(),
             right: other.clone(),

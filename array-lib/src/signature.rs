@@ -31,6 +31,8 @@ pub(crate) enum Word {
     /// How many dimensions there are in each group, which of these are passed their length, and whether indices have 64
     /// bits.
     Space([usize; 2], [bool; 2], bool),
+    /// Blocks go along rows.
+    ByRows,
 }
 
 /// How elements are folded.

@@ -112,7 +112,11 @@ impl From<RangeFull> for SliceItem {
 #[macro_export]
 macro_rules! s {
     (@items [$($done:expr,)*]) => {
-        [$($done),*] as [$crate::SliceItem; _]
+        {
+            #[allow(clippy::reversed_empty_ranges, reason = "negative numbers count from the end")]
+            let items: [$crate::SliceItem; _] = [$($done),*];
+            items
+        }
     };
     (@items [$($done:expr,)*] $item:expr; $step:expr, $($rest:tt)*) => {
         $crate::s!(@items [$($done,)* $crate::SliceItem::from($item).step_by($step),] $($rest)*)

@@ -30,6 +30,8 @@ pub(crate) enum Inner {
     Same,
     /// Neighbours along the last dimension lie side by side.
     Unit,
+    /// Neighbours along the last dimension are one element.
+    Still,
     /// Anyhow.
     Any,
 }
@@ -88,6 +90,7 @@ impl Group {
         match self.strides[array].as_slice() {
             strides if strides.iter().all(|stride| *stride == 0) => Inner::Same,
             [.., 1] => Inner::Unit,
+            [.., 0] => Inner::Still,
             _ => Inner::Any,
         }
     }
@@ -101,7 +104,7 @@ impl Group {
     pub(crate) fn passed(&self, array: usize) -> &[isize] {
         match (self.inner(array), self.strides[array].as_slice()) {
             (Inner::Same, _) | (_, []) => &[],
-            (Inner::Unit, [outer @ .., _]) => outer,
+            (Inner::Unit | Inner::Still, [outer @ .., _]) => outer,
             (_, strides) => strides,
         }
     }

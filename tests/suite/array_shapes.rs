@@ -18,6 +18,7 @@ chapter![
     nan_is_as_in_numpy,
     reductions_stay_on_the_device,
     long_rows_and_columns,
+    blocks_along_rows,
     arrays_of_nothing,
     arrays_as_arguments,
     texts_of_errors,
@@ -306,6 +307,37 @@ fn long_rows_and_columns(jit: &Jit) -> Outcome {
         );
         assert_eq!(x.argmax_axis(1)?.to_vec()?, vec![columns as u32 - 1; rows]);
         assert_eq!(x.argmax()?, rows * columns - 1);
+    }
+    Ok(())
+}
+
+fn blocks_along_rows(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for (planes, rows, columns) in [(1, 3, 64), (2, 3, 70), (3, 2, 300), (1, 2, 513)] {
+        let x = arrays
+            .indices((planes, rows, columns))
+            .cast::<i64>()
+            .eval()?;
+        let (row, column) = (x.slice(s![0, 0])?, x.slice(s![.., .., ..1])?);
+        let y = (&x * 3 - &row + &column).eval()?.to_vec()?;
+        let want = |i: usize| (3 * i - i % columns + i / columns * columns) as i64;
+        assert_eq!(y, (0..x.len()).map(want).collect::<Vec<_>>());
+        // Places, parts that are read and written, and a turn.
+        let mut z = x.clone();
+        let part = z.slice(s![.., .., 1..-1])?;
+        let numbers = arrays.indices(part.shape()).cast::<i64>();
+        z.slice_mut(s![.., .., 1..-1])?
+            .assign(&part - numbers + part.flip(2)?)?;
+        let inside = columns - 2;
+        let want = |i: usize| match (i / columns, i % columns) {
+            (_, 0) => i as i64,
+            (_, at) if at == columns - 1 => i as i64,
+            (row, at) => {
+                let turned = row * columns + columns - 1 - at;
+                (i + turned) as i64 - (row * inside + at - 1) as i64
+            }
+        };
+        assert_eq!(z.to_vec()?, (0..x.len()).map(want).collect::<Vec<_>>());
     }
     Ok(())
 }
