@@ -99,7 +99,7 @@ fn rows_and_columns_are_sorted(jit: &Jit) -> Outcome {
             let (sorted, places) = (sorted.to_vec()?, places.to_vec()?);
             let stride: usize = dims[axis as usize + 1..].iter().product();
             let length = dims[axis as usize];
-            for start in (0..n).filter(|i| i / stride % length == 0) {
+            for start in (0..n).filter(|i| (i / stride).is_multiple_of(length)) {
                 let row: Vec<i32> = (0..length).map(|i| x[start + i * stride]).collect();
                 let mut order: Vec<usize> = (0..length).collect();
                 order.sort_by_key(|i| row[*i]);

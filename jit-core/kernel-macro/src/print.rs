@@ -239,10 +239,19 @@ fn call(call: &ExprCall) -> Option<(Ident, Vec<&Expr>, String)> {
 pub(crate) fn for_copy(of: &ExprCall) -> Option<Expr> {
     let (name, values, format) = call(of)?;
     let (format, at) = (format.replace("{@}", "{{@}}"), before(name.span()));
-    let format = LitStr::new(&format, name.span());
-    Some(Expr::Verbatim(
-        quote_spanned!(at=> ::std::print!(#format #(, #values)*)),
-    ))
+    // Clippy would have a line printed as one, and nothing of one without text.
+    let copy = match format.strip_suffix('\n') {
+        Some("") => quote_spanned!(at=> ::std::println!()),
+        Some(line) => {
+            let line = LitStr::new(line, name.span());
+            quote_spanned!(at=> ::std::println!(#line #(, #values)*))
+        }
+        None => {
+            let part = LitStr::new(&format, name.span());
+            quote_spanned!(at=> ::std::print!(#part #(, #values)*))
+        }
+    };
+    Some(Expr::Verbatim(copy))
 }
 
 impl Translator<'_> {
