@@ -77,6 +77,32 @@ fn place(of_thread: usize, i: usize) -> usize {
     i / 4 * (TILE / 2) + of_thread * 4 + i % 4
 }
 
+/// Adds the products of what is in shared memory to the sums of a thread.
+#[device_fn]
+fn add_products<T: Num>(
+    a_tile: &[[T; TILE]; DEPTH],
+    b_tile: &[[T; TILE]; DEPTH],
+    sums: &mut [[T; OWN]; OWN],
+) {
+    let (tx, ty) = (thread_idx().x, thread_idx().y);
+    #[unroll]
+    for depth in 0..DEPTH {
+        let (mut a_part, mut b_part) = ([T::ZERO; OWN], [T::ZERO; OWN]);
+        #[unroll]
+        for i in 0..OWN {
+            a_part[i] = a_tile[depth][place(ty, i)];
+            b_part[i] = b_tile[depth][place(tx, i)];
+        }
+        #[unroll]
+        for i in 0..OWN {
+            #[unroll]
+            for j in 0..OWN {
+                sums[i][j] += a_part[i] * b_part[j];
+            }
+        }
+    }
+}
+
 /// A tile of the product of two matrices; the third dimension of the grid goes along pairs of them.
 #[kernel]
 fn multiply<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usize, out: &mut [T]) {
@@ -112,22 +138,7 @@ fn multiply<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usize, out
                 b_start,
             );
         }
-        #[unroll]
-        for depth in 0..DEPTH {
-            let (mut a_part, mut b_part) = ([T::ZERO; OWN], [T::ZERO; OWN]);
-            #[unroll]
-            for i in 0..OWN {
-                a_part[i] = a_tile[depth][place(ty, i)];
-                b_part[i] = b_tile[depth][place(tx, i)];
-            }
-            #[unroll]
-            for i in 0..OWN {
-                #[unroll]
-                for j in 0..OWN {
-                    sums[i][j] += a_part[i] * b_part[j];
-                }
-            }
-        }
+        add_products(a_tile, b_tile, &mut sums);
         barrier();
     }
     #[unroll]
