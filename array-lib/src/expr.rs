@@ -102,7 +102,7 @@ pub struct Expr<T: Element> {
     /// The shape of the result, or the first thing that is wrong, which `eval` reports.
     pub(crate) shape: Result<Shape, Unfit>,
     /// Nodes, each counted wherever it is used.
-    nodes: usize,
+    pub(crate) nodes: usize,
     element: PhantomData<T>,
 }
 

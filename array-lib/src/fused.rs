@@ -8,9 +8,10 @@ use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::error::Error;
-use kiln_jit_core::ir::Type;
+use kiln_jit_core::ir::{Type, Unroll};
 use kiln_jit_core::jit::Recording;
 use kiln_jit_core::launch::grid_for;
+use kiln_jit_core::target::Target;
 use smallvec::SmallVec;
 
 use crate::expr::Node;
@@ -137,6 +138,17 @@ const NARROW: usize = u32::MAX as usize;
 /// Rows of fewer elements are not gone along by blocks, most of whose threads would have nothing to do.
 const LONG_ROW: usize = 64;
 
+/// How many elements a thread of a GPU stores, of which it reads all that they need at once.
+const ITEMS: u32 = 4;
+
+/// Expressions of more nodes have enough to do with one element.
+const FEW_NODES: usize = 64;
+
+/// Whether threads wait for memory one by one: those of a CPU have it read ahead for them.
+fn is_gpu(arrays: &Arrays) -> bool {
+    matches!(arrays.jit().target(), Target::Ptx(_) | Target::Custom(_))
+}
+
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
@@ -151,6 +163,8 @@ pub(crate) struct Fused<'e> {
     out: Option<Layout>,
     wide: bool,
     by_rows: bool,
+    /// How many elements a thread stores.
+    items: u32,
 }
 
 impl<'e> Fused<'e> {
@@ -173,12 +187,17 @@ impl<'e> Fused<'e> {
             out: purpose.out.cloned(),
             wide: false,
             by_rows: false,
+            items: 1,
             shape,
         };
         fused.enter(signature);
         fused.find_groups(purpose);
         fused.find_accesses(purpose)?;
         fused.by_rows = purpose.folded.is_none() && !purpose.counts && fused.has_long_rows();
+        let is_even = purpose.folded.is_none() && fused.groups[0].dims.len() <= 1 && !fused.wide;
+        if is_even && expr.nodes <= FEW_NODES && fused.arrays.is_some_and(is_gpu) {
+            fused.items = ITEMS;
+        }
         fused.sign(signature);
         Ok(fused)
     }
@@ -293,7 +312,15 @@ impl<'e> Fused<'e> {
             (true, [outer @ .., row]) => {
                 grid_for(*row, block) * outer.iter().product::<usize>() as u32
             }
-            _ => grid_for(self.shape.len(), block),
+            _ => grid_for(self.shape.len(), block * self.items),
+        }
+    }
+
+    /// How a loop over elements is unrolled: where threads wait for memory, so that they read several at once.
+    pub(crate) fn unroll(&self) -> Unroll {
+        match self.arrays.is_some_and(is_gpu) {
+            true => Unroll::By(8),
+            false => Unroll::Auto,
         }
     }
 
@@ -312,6 +339,9 @@ impl<'e> Fused<'e> {
         signature.add(Word::Space([rank(0), rank(1)], self.counts, self.wide));
         if self.by_rows {
             signature.add(Word::ByRows);
+        }
+        if self.items > 1 {
+            signature.add(Word::Several);
         }
     }
 
@@ -584,6 +614,10 @@ impl<'k> Elements<'_, '_, 'k> {
                 false => k.global_id().x(),
                 true => k.global_id_u64().x(),
             };
+            if self.fused.items > 1 {
+                self.store_several(self.fused.items);
+                return;
+            }
             k.if_(i.lt(self.results()), || self.store(At::Index(i)));
             return;
         };
@@ -593,6 +627,27 @@ impl<'k> Elements<'_, '_, 'k> {
         let outer = here / blocks;
         let i = (here - outer * blocks) * block + k.thread_idx().x();
         k.if_(i.lt(row), || self.store(At::Row(outer, i, outer * row + i)));
+    }
+
+    /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is
+    /// read at once.
+    fn store_several(&self, items: u32) {
+        let k = self.k;
+        let (block, results) = (k.block_dim().x(), self.results());
+        let first = k.block_idx().x() * (block * items) + k.thread_idx().x();
+        let place = |item: u32| first + block * item;
+        let all = || {
+            let values = (0..items).map(|item| self.value_at(At::Index(place(item))));
+            for (item, value) in values.collect::<Vec<_>>().into_iter().enumerate() {
+                let at = At::Index(place(item as u32));
+                self.out.at(self.target(at)).set(value);
+            }
+        };
+        k.if_(place(items - 1).lt(results), all).else_(|| {
+            k.for_loop(first, results, block, Unroll::Never, |i| {
+                self.store(At::Index(i))
+            });
+        });
     }
 
     /// The index of a group along each of its dimensions.

@@ -14,7 +14,6 @@ use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val, Var};
 use kiln_jit_core::error::Error;
-use kiln_jit_core::ir::Unroll;
 use kiln_jit_core::launch::grid_for;
 
 use crate::function::{Applied, ElementFn};
@@ -99,7 +98,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             true => (k.global_id_u64().x(), k.global_size_u64().x()),
         };
         let count = self.elements.count(0);
-        k.for_loop(first, count, stride, Unroll::Auto, |i| {
+        k.for_loop(first, count, stride, self.fused.unroll(), |i| {
             self.add(self.elements.at(i))
         });
         self.tree(BLOCK);
@@ -170,7 +169,8 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         (first, end, stride): (Val<'k>, Val<'k>, Val<'k>),
     ) {
         let from = from.to_vec();
-        self.k.for_loop(first, end, stride, Unroll::Auto, |i| {
+        let unroll = self.fused.unroll();
+        self.k.for_loop(first, end, stride, unroll, |i| {
             let places = self.elements.places(Some(&from), 1, i);
             self.add(self.elements.value(&places, i));
         });

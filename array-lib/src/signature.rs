@@ -33,6 +33,8 @@ pub(crate) enum Word {
     Space([usize; 2], [bool; 2], bool),
     /// Blocks go along rows.
     ByRows,
+    /// A thread stores several elements.
+    Several,
 }
 
 /// How elements are folded.

@@ -144,39 +144,59 @@ macro_rules! radix {
             }
         }
 
-        /// Puts the keys in the order of a digit, with a value beside each.
+        /// Puts the keys in the order of a digit, with a value beside each, which takes the same way.
         #[kernel]
-        pub(super) fn $pairs<V: KernelType>(
+        pub(super) fn $pairs(
             keys: &[$key],
-            values: &[V],
+            values: &[u32],
             shift: u32,
             starts: &[u32],
             out: &mut [$key],
-            values_out: &mut [V],
+            values_out: &mut [u32],
         ) {
             let (thread, tile, tiles) = (thread_idx().x, block_idx().x, grid_dim().x);
-            let counts = shared!([[u32; DIGITS]; WARPS]);
+            let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
             let first_of = shared!([u32; DIGITS]);
             let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
             let (mut mine, mut digits, mut ranks) =
                 ([$key::MAX; ITEMS], [0u32; ITEMS], [0u32; ITEMS]);
+            let (mut beside, mut to) = ([0u32; ITEMS], [0u32; ITEMS]);
             #[unroll]
             for i in 0..ITEMS {
                 if first + 32 * i < keys.len() {
                     mine[i] = keys[first + 32 * i];
+                    beside[i] = values[first + 32 * i];
                 }
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
             let start = rank(digits, &mut ranks, counts);
             first_of[thread] = starts[thread * tiles + tile].wrapping_sub(start);
+            #[unroll]
+            for i in 0..ITEMS {
+                memory[ranks[i] as usize] = mine[i];
+            }
+            barrier();
+            let there = (keys.len() - tile * TILE).min(TILE);
+            #[unroll]
+            for i in 0..ITEMS {
+                let at = i * BLOCK as usize + thread;
+                if at < there {
+                    let key = memory[at];
+                    to[i] = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
+                    out[to[i] as usize] = key;
+                }
+            }
             barrier();
             #[unroll]
             for i in 0..ITEMS {
-                let at = first + 32 * i;
-                if at < keys.len() {
-                    let to = first_of[digits[i] as usize].wrapping_add(ranks[i]) as usize;
-                    out[to] = mine[i];
-                    values_out[to] = values[at];
+                memory[ranks[i] as usize] = beside[i] as $key;
+            }
+            barrier();
+            #[unroll]
+            for i in 0..ITEMS {
+                let at = i * BLOCK as usize + thread;
+                if at < there {
+                    values_out[to[i] as usize] = memory[at] as u32;
                 }
             }
         }
