@@ -1,0 +1,306 @@
+//! The elements of an expression in its kernel.
+
+use std::collections::HashMap;
+
+use kiln_device_stdlib::index::Index;
+use kiln_jit_core::build::{KernelBuilder, Val};
+use kiln_jit_core::ir::{Type, Unroll};
+
+use super::{Fused, Operand, What};
+use crate::expr::Node;
+use crate::function::NodeFn;
+use crate::space::{Access, Inner};
+
+/// The parameters for an operand.
+#[derive(Default)]
+pub(super) struct Param<'k> {
+    /// The buffer, or the number.
+    pub(super) value: Option<Val<'k>>,
+    pub(super) offset: Option<Val<'k>>,
+    /// The distances in each group.
+    pub(super) strides: [Vec<Val<'k>>; 2],
+}
+
+/// Which element of the result a thread is at.
+#[derive(Copy, Clone)]
+enum At<'k> {
+    /// The one with this index.
+    Index(Val<'k>),
+    /// An element of an index along all dimensions but the last, and one along the last; its index.
+    Row(Val<'k>, Val<'k>, Val<'k>),
+}
+
+impl<'k> At<'k> {
+    fn index(self) -> Val<'k> {
+        match self {
+            At::Index(index) | At::Row(_, _, index) => index,
+        }
+    }
+}
+
+/// Where in the operands the elements lie that an index of a group stands for; `None` of those that are not read by
+/// places.
+pub(crate) type Places<'k> = Vec<Option<Val<'k>>>;
+
+/// The elements of an expression in its kernel.
+pub(crate) struct Elements<'f, 'e, 'k> {
+    pub(super) fused: &'f Fused<'e>,
+    pub(super) k: &'k KernelBuilder,
+    pub(super) out: Val<'k>,
+    pub(super) counts: [Option<Val<'k>>; 2],
+    /// The extents of each group but for the first.
+    pub(super) dims: [Vec<Val<'k>>; 2],
+    pub(super) params: Vec<Param<'k>>,
+    /// Where results go, if that is not one after the other.
+    pub(super) to: Option<Param<'k>>,
+}
+
+impl<'k> Elements<'_, '_, 'k> {
+    /// How many elements a group has: what is passed, or what an array tells that has as many.
+    pub(crate) fn count(&self, group: usize) -> Val<'k> {
+        if let Some(count) = self.counts[group] {
+            return count;
+        }
+        let is_linear =
+            |(operand, _): &(&Operand<'_>, &Param<'_>)| operand.access == Access::Linear;
+        let mut operands = self.fused.operands.iter().zip(&self.params);
+        let tells = operands.find_map(|pair| is_linear(&pair).then_some(pair.1.value).flatten());
+        let tells = tells.unwrap_or(self.out);
+        match self.fused.wide {
+            false => tells.len(),
+            true => tells.len64(),
+        }
+    }
+
+    /// How many results an element-wise kernel stores.
+    fn results(&self) -> Val<'k> {
+        match (self.counts[0], self.fused.wide) {
+            (Some(count), _) => count,
+            (None, false) => self.out.len(),
+            (None, true) => self.out.len64(),
+        }
+    }
+
+    /// Describes the element-wise kernel: each thread stores an element.
+    pub(crate) fn store_all(&self) {
+        let k = self.k;
+        let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) else {
+            let i = match self.fused.wide {
+                false => k.global_id().x(),
+                true => k.global_id_u64().x(),
+            };
+            if self.fused.items > 1 {
+                self.store_several(self.fused.items);
+                return;
+            }
+            k.if_(i.lt(self.results()), || self.store(At::Index(i)));
+            return;
+        };
+        // Each row has its blocks, of which all threads are in it.
+        let (here, block) = (k.block_idx().x(), k.block_dim().x());
+        let blocks = (row + (block - 1u32)) / block;
+        let outer = here / blocks;
+        let i = (here - outer * blocks) * block + k.thread_idx().x();
+        k.if_(i.lt(row), || self.store(At::Row(outer, i, outer * row + i)));
+    }
+
+    /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is
+    /// read at once.
+    fn store_several(&self, items: u32) {
+        let k = self.k;
+        let (block, results) = (k.block_dim().x(), self.results());
+        let first = k.block_idx().x() * (block * items) + k.thread_idx().x();
+        let place = |item: u32| first + block * item;
+        let all = || {
+            let values = (0..items).map(|item| self.value_at(At::Index(place(item))));
+            for (item, value) in values.collect::<Vec<_>>().into_iter().enumerate() {
+                let at = At::Index(place(item as u32));
+                self.out.at(self.target(at)).set(value);
+            }
+        };
+        k.if_(place(items - 1).lt(results), all).else_(|| {
+            k.for_loop(first, results, block, Unroll::Never, |i| {
+                self.store(At::Index(i))
+            });
+        });
+    }
+
+    /// The index of a group along each of its dimensions.
+    fn coordinates(&self, group: usize, at: At<'k>) -> Vec<Val<'k>> {
+        let mut coordinates = Vec::new();
+        let (mut rest, dims) = match (at, self.dims[group].as_slice()) {
+            (At::Row(outer, i, _), [dims @ .., _]) => {
+                coordinates.push(i);
+                (outer, dims)
+            }
+            (at, dims) => (at.index(), dims),
+        };
+        for dim in dims.iter().rev() {
+            let next = rest / *dim;
+            coordinates.push(rest - next * *dim);
+            rest = next;
+        }
+        coordinates.push(rest);
+        coordinates.reverse();
+        coordinates
+    }
+
+    /// How far from its first element an operand has the one at these coordinates.
+    fn shift(
+        &self,
+        param: &Param<'k>,
+        group: usize,
+        inner: Inner,
+        at: &[Val<'k>],
+    ) -> Option<Val<'k>> {
+        let strides = param.strides[group].iter();
+        let mut terms: Vec<Val<'k>> = at
+            .iter()
+            .zip(strides)
+            .map(|(i, stride)| *i * *stride)
+            .collect();
+        match inner {
+            Inner::Same => return None,
+            Inner::Unit => terms.extend(at.last()),
+            Inner::Still | Inner::Any => {}
+        }
+        terms.into_iter().reduce(|a, b| a + b)
+    }
+
+    fn moved(
+        &self,
+        param: &Param<'k>,
+        from: Option<Val<'k>>,
+        shift: Option<Val<'k>>,
+    ) -> Option<Val<'k>> {
+        let from = from.or(param.offset);
+        match (from, shift) {
+            (Some(from), Some(shift)) => Some(from + shift),
+            (from, shift) => from.or(shift),
+        }
+    }
+
+    /// Where the operands' elements lie for an index of a group, from where those lie for one of another group.
+    pub(crate) fn places(
+        &self,
+        from: Option<&Places<'k>>,
+        group: usize,
+        index: Val<'k>,
+    ) -> Places<'k> {
+        self.places_at(from, group, At::Index(index))
+    }
+
+    fn places_at(&self, from: Option<&Places<'k>>, group: usize, at: At<'k>) -> Places<'k> {
+        let coordinates = self.coordinates(group, at);
+        let operands = self.fused.operands.iter().zip(&self.params).enumerate();
+        let place = |(n, (operand, param)): (usize, (&Operand<'_>, &Param<'k>))| {
+            let Access::Strided(inners) = operand.access else {
+                return None;
+            };
+            let from = from.and_then(|places| places[n]);
+            self.moved(
+                param,
+                from,
+                self.shift(param, group, inners[group], &coordinates),
+            )
+        };
+        operands.map(place).collect()
+    }
+
+    /// The element with this index, of an expression of one group.
+    pub(crate) fn at(&self, index: Val<'k>) -> Val<'k> {
+        self.value_at(At::Index(index))
+    }
+
+    fn value_at(&self, at: At<'k>) -> Val<'k> {
+        let places = self.places_at(None, 0, at);
+        self.read(&places, at)
+    }
+
+    /// Stores an element where it goes.
+    fn store(&self, at: At<'k>) {
+        let value = self.value_at(at);
+        self.out.at(self.target(at)).set(value);
+    }
+
+    /// Where a result goes.
+    fn target(&self, at: At<'k>) -> Val<'k> {
+        let index = at.index();
+        let (Some(to), Access::Strided([inner, _])) = (&self.to, self.fused.target_access()) else {
+            return index;
+        };
+        let coordinates = self.coordinates(0, at);
+        let shift = self.shift(to, 0, inner, &coordinates);
+        self.moved(to, None, shift).unwrap_or(index)
+    }
+
+    /// The element whose operands' elements lie there.
+    pub(crate) fn value(&self, places: &Places<'k>, index: Val<'k>) -> Val<'k> {
+        self.read(places, At::Index(index))
+    }
+
+    fn read(&self, places: &Places<'k>, at: At<'k>) -> Val<'k> {
+        let index = at.index();
+        let read = |position: usize| {
+            let (operand, param) = (&self.fused.operands[position], &self.params[position]);
+            let place = match operand.access {
+                Access::Linear => index,
+                Access::Own => self.target(at),
+                Access::One | Access::Scalar => self.k.lit(self.fused.index_type(), 0),
+                Access::Strided(_) => places[position].unwrap_or(index),
+            };
+            match (operand.what, param.value) {
+                (What::Number(_), Some(number)) => number,
+                (What::Buffer(_), Some(buffer)) => buffer.at(place).get(),
+                _ => place.cast(Type::U32),
+            }
+        };
+        describe(self.fused.node, &self.fused.order, &read)
+    }
+}
+
+impl Fused<'_> {
+    /// How results are stored.
+    fn target_access(&self) -> Access {
+        match self.out {
+            Some(_) => self.out_access(),
+            None => Access::Linear,
+        }
+    }
+}
+
+/// A step of [`describe`].
+enum Describe<'e> {
+    /// The value of a node.
+    Node(&'e Node),
+    /// The function applied to the values of its arguments, which come last.
+    Apply(&'e NodeFn, usize),
+}
+
+/// Describes the value of `node`, whose operands are those in `order`.
+fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -> Val<'k> {
+    // What occurs several times is read once.
+    let mut known: HashMap<usize, Val<'k>> = HashMap::new();
+    let mut order = order.iter().copied();
+    let mut values: Vec<Val<'k>> = Vec::new();
+    let mut left = vec![Describe::Node(node)];
+    while let Some(next) = left.pop() {
+        let value = match next {
+            Describe::Node(Node::Apply { function, args, .. }) => {
+                left.push(Describe::Apply(&**function, args.len()));
+                left.extend(args.iter().rev().map(|arg| Describe::Node(arg)));
+                continue;
+            }
+            Describe::Node(_) => {
+                let position = order.next().unwrap_or_default();
+                *known.entry(position).or_insert_with(|| read(position))
+            }
+            Describe::Apply(function, count) => {
+                let args = values.split_off(values.len().saturating_sub(count));
+                function(&args)
+            }
+        };
+        values.push(value);
+    }
+    values[0]
+}
