@@ -14,6 +14,7 @@ use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val, Var};
 use kiln_jit_core::error::Error;
+use kiln_jit_core::ir::Unroll;
 use kiln_jit_core::launch::grid_for;
 
 use crate::function::{Applied, ElementFn};
@@ -134,7 +135,8 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let places = self.elements.places(None, 0, fused.widened(row));
         let first = fused.widened(part * block + k.thread_idx().x());
         let stride = fused.widened(parts * block);
-        self.go_along(&places, (first, self.elements.count(1), stride));
+        let range = (first, self.elements.count(1), stride);
+        self.go_along(&places, range, fused.unroll());
         self.tree(block);
     }
 
@@ -157,7 +159,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
                 }
             };
             let places = self.elements.places(None, 0, column);
-            self.go_along(&places, range);
+            self.go_along(&places, range, Unroll::Auto);
             self.out.at(place).set(self.sum);
         });
     }
@@ -167,9 +169,9 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         &self,
         from: &[Option<Val<'k>>],
         (first, end, stride): (Val<'k>, Val<'k>, Val<'k>),
+        unroll: Unroll,
     ) {
         let from = from.to_vec();
-        let unroll = self.fused.unroll();
         self.k.for_loop(first, end, stride, unroll, |i| {
             let places = self.elements.places(Some(&from), 1, i);
             self.add(self.elements.value(&places, i));
