@@ -2,7 +2,7 @@
 //!
 //! `cargo bench --bench arrays` on a machine with a CUDA device and nvcc. A fused expression reads and writes memory once, so
 //! its peer is a copy of as much; whole sums, running sums, sorting and selecting have CUB's. Ours are timed as a program has
-//! them: with the allocation of the result, and of a sum with the number on the host.
+//! them: expressions into an array that is there, of sums the number on the host, all else with its result's allocation.
 
 mod driver;
 mod report;

@@ -109,13 +109,10 @@ impl<T: NumberElement> Scan<T> {
             return Ok(out);
         }
         let blocks = (rows * chunks) as u32;
-        let place = [row as u32, chunks as u32, CHUNK as u32].map(IntoArg::into_arg);
+        let place = [row as u32, chunks as u32, CHUNK as u32];
         let mut sums = arrays.zeros::<T>((rows, chunks))?;
         if chunks > 1 {
-            let [row, chunks, chunk] = place.each_ref().map(|arg| arg.duplicate());
-            let (Some(row), Some(chunks), Some(chunk)) = (row, chunks, chunk) else {
-                return Ok(out);
-            };
+            let [row, chunks, chunk] = place.map(IntoArg::into_arg);
             let part = x.as_part()?.into_arg();
             let args = [
                 part,
@@ -131,7 +128,7 @@ impl<T: NumberElement> Scan<T> {
             arrays.count_launch();
             sums = self.rows(&sums)?;
         }
-        let [row, chunks, chunk] = place;
+        let [row, chunks, chunk] = place.map(IntoArg::into_arg);
         let (part, before) = (x.as_part()?.into_arg(), sums.as_part()?.into_arg());
         let args = [
             part,

@@ -6,12 +6,9 @@
 mod keys;
 mod radix;
 
-use kiln_device_stdlib::plain::index::global_id;
 use kiln_jit_core::args::IntoArg;
-use kiln_jit_core::error::Error;
 use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::runtime::Buffer;
-use kiln_kernel_macro::kernel;
 
 pub use keys::SortElement;
 
@@ -20,42 +17,6 @@ use crate::{Array, Element, Result};
 
 /// Threads of a block.
 const BLOCK: u32 = 256;
-
-/// The place of each element.
-#[kernel]
-fn count_up(places: &mut [u32]) {
-    let i = global_id().x;
-    if i < places.len() {
-        places[i] = i as u32;
-    }
-}
-
-/// The rows of places.
-#[kernel]
-fn rows_of(places: &[u32], row: usize, rows: &mut [u32]) {
-    let i = global_id().x;
-    if i < rows.len() {
-        rows[i] = places[i] / row as u32;
-    }
-}
-
-/// Places within rows, of places in the whole.
-#[kernel]
-fn within_rows(places: &[u32], row: usize, out: &mut [u32]) {
-    let i = global_id().x;
-    if i < out.len() {
-        out[i] = places[i] % row as u32;
-    }
-}
-
-/// The elements at places.
-#[kernel]
-fn pick<T: KernelType>(x: &[T], places: &[u32], out: &mut [T]) {
-    let i = global_id().x;
-    if i < out.len() {
-        out[i] = x[places[i] as usize];
-    }
-}
 
 impl<T: Element + SortElement> Array<T> {
     /// The elements in order along a dimension, the smallest first, NaNs last (NumPy's `sort`).
@@ -79,17 +40,17 @@ impl<T: Element + SortElement> Array<T> {
     pub fn sort(&self, axis: isize) -> Result<Array<T>> {
         let rows = Rows::of(self, axis)?;
         if rows.count() != 1 {
-            let places = rows.places()?;
-            return rows.whole(rows.picked(&places)?);
+            return rows.whole(rows.x.flatten()?.take(&rows.places()?, 0)?);
         }
-        let (arrays, keys) = (&self.arrays, rows.keys()?);
-        let keys = radix::sort_keys(arrays.jit(), keys, T::BITS)?;
-        let mut out = arrays.jit().zeros::<T>(rows.x.len())?;
+        let jit = self.arrays.jit();
+        let keys = radix::sort_keys(jit, rows.keys()?, T::BITS)?;
+        let mut out = jit.zeros::<T>(rows.x.len())?;
         let args = [(&keys).into_arg(), (&mut out).into_arg()];
         let grid = grid_for(rows.x.len(), BLOCK);
-        arrays.jit().launch(T::of_keys()?, grid, BLOCK, &args)?;
+        jit.launch(T::of_keys()?, grid, BLOCK, &args)?;
+        self.arrays.count_launch();
         drop(args);
-        rows.whole(out)
+        rows.whole(self.arrays.adopt(out, rows.x.len())?)
     }
 
     /// Where along a dimension the elements are that come first, second and so on in its order; of alike ones the first
@@ -99,15 +60,7 @@ impl<T: Element + SortElement> Array<T> {
     /// As [`Array::sort`].
     pub fn argsort(&self, axis: isize) -> Result<Array<u32>> {
         let rows = Rows::of(self, axis)?;
-        let (jit, places) = (self.arrays.jit(), rows.places()?);
-        let mut out = jit.zeros::<u32>(places.len())?;
-        if !places.is_empty() {
-            let row = (rows.row as u32).into_arg();
-            let args = [(&places).into_arg(), row, (&mut out).into_arg()];
-            let grid = grid_for(places.len(), BLOCK);
-            jit.launch(&within_rows, grid, BLOCK, &args)?;
-        }
-        rows.whole(out)
+        rows.whole((rows.places()? % rows.row as u32).eval()?)
     }
 
     /// The different elements, in order (NumPy's `unique`).
@@ -179,45 +132,26 @@ impl<T: Element + SortElement> Rows<T> {
     }
 
     /// Where in the whole the elements are, row by row in the order of each.
-    fn places(&self) -> Result<Buffer<u32>> {
-        let (jit, len) = (self.x.arrays.jit(), self.x.len());
-        let mut places = jit.zeros::<u32>(len)?;
+    fn places(&self) -> Result<Array<u32>> {
+        let (arrays, len) = (&self.x.arrays, self.x.len());
+        let places = arrays.indices(len).eval()?;
         if len == 0 {
             return Ok(places);
         }
-        let grid = grid_for(len, BLOCK);
-        jit.launch(&count_up, grid, BLOCK, &[(&mut places).into_arg()])?;
-        let places = radix::sort_pairs(jit, self.keys()?, places, T::BITS)?;
+        let places = radix::sort_pairs(arrays.jit(), self.keys()?, places.into_buffer()?, T::BITS)?;
+        let places = arrays.adopt(places, len)?;
         if self.count() == 1 {
             return Ok(places);
         }
-        let mut rows = jit.zeros::<u32>(len)?;
-        let row = (self.row as u32).into_arg();
-        let args = [(&places).into_arg(), row, (&mut rows).into_arg()];
-        jit.launch(&rows_of, grid, BLOCK, &args)?;
-        drop(args);
+        let rows = (&places / self.row as u32).eval()?.into_buffer()?;
         let bits = usize::BITS - (self.count() - 1).leading_zeros();
-        Ok(radix::sort_pairs(jit, rows, places, bits)?)
-    }
-
-    fn picked(&self, places: &Buffer<u32>) -> Result<Buffer<T>, Error> {
-        let jit = self.x.arrays.jit();
-        let mut out = jit.zeros::<T>(places.len())?;
-        if !places.is_empty() {
-            let args = [
-                self.x.as_part().map_err(Error::from)?.into_arg(),
-                places.into_arg(),
-                (&mut out).into_arg(),
-            ];
-            jit.launch(&pick, grid_for(places.len(), BLOCK), BLOCK, &args)?;
-        }
-        Ok(out)
+        let places = radix::sort_pairs(arrays.jit(), rows, places.into_buffer()?, bits)?;
+        arrays.adopt(places, len)
     }
 
     /// What belongs to the elements, row by row, in the shape of the array.
-    fn whole<U: Element>(&self, of_rows: Buffer<U>) -> Result<Array<U>> {
-        let arrays = &self.x.arrays;
-        let rows = arrays.adopt(of_rows, self.dims.as_slice())?;
+    fn whole<U: Element>(&self, of_rows: Array<U>) -> Result<Array<U>> {
+        let rows = of_rows.reshape(self.dims.as_slice())?;
         rows.swap_axes(self.axis, -1)
     }
 }

@@ -230,6 +230,6 @@ impl Device {
             // It may have begun.
             stream.note(uses, false, stream.count());
         }
-        self.told(copied)
+        self.waited(copied)
     }
 }

@@ -399,7 +399,7 @@ impl Device {
     ///
     /// # Errors
     /// A device that has failed.
-    pub fn take(
+    pub fn read_and_clear(
         &self,
         address: u64,
         head: usize,

@@ -3,7 +3,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use parking_lot::Mutex;
 
@@ -31,7 +30,8 @@ pub enum Printed<'a> {
         /// Whether the text is for the standard error output: `eprintln!`, `dbg!`.
         to_stderr: bool,
     },
-    /// Texts that found no room in the mebibyte that there is between two calls that wait.
+    /// Texts that found no room in the mebibyte that there is between two calls that wait, or whose kernel is not known any
+    /// more: 256 others that print were launched meanwhile.
     Lost {
         /// How many of them.
         texts: u64,
@@ -49,9 +49,7 @@ pub(super) struct Output {
     memory: Mutex<Option<Arc<Buffer<u8>>>>,
     /// The kernels that were launched last.
     kernels: Mutex<VecDeque<Arc<KernelInfo>>>,
-    /// Whether there may be records.
-    pending: AtomicBool,
-    /// Behind the last launch that prints: they use one memory, so each is behind those before it.
+    /// Behind the last launch that prints, if there may be records: they use one memory, so each is behind those before it.
     last: Mutex<Option<Box<dyn Marker>>>,
 }
 
@@ -62,7 +60,6 @@ impl Output {
             listener,
             memory: Mutex::default(),
             kernels: Mutex::default(),
-            pending: AtomicBool::new(false),
             last: Mutex::default(),
         })
     }
@@ -89,16 +86,16 @@ impl Output {
     pub(super) fn expect(&self, stream: &OrderedStream) {
         // Of a device that has failed nothing is read.
         *self.last.lock() = self.device.mark(stream).ok();
-        self.pending.store(true, Relaxed);
     }
 
     /// Gives out what is in the memory, behind the work that writes it.
     fn give_from(&self, memory: &Buffer<u8>) {
+        // A device that has failed says so to whoever waits.
         let Ok(words) = take(&self.device, memory) else {
             return;
         };
         let kernels = self.kernels.lock().clone();
-        let (mut rest, lost) = (&words[RECORDS..], words[LOST]);
+        let (mut rest, mut lost) = (&words[RECORDS..], words[LOST]);
         let mut given = Given::new(self.listener.as_deref());
         while let Some(record) = PrintRecord::first(rest) {
             rest = &rest[RECORD_HEAD + record.values.len()..];
@@ -113,7 +110,7 @@ impl Output {
                     location: &site.location,
                     to_stderr: site.to_stderr,
                 }),
-                None => given.give(Printed::Lost { texts: 1 }),
+                None => lost += 1,
             }
         }
         if lost > 0 {
@@ -125,17 +122,11 @@ impl Output {
 impl WaitListener for Output {
     /// Gives out what there is, if the launches are done that may print.
     fn waited(&self) {
-        if !self.pending.load(Relaxed) {
-            return;
-        }
-        let mut last = self.last.lock();
         let backend = self.device.backend();
         let is_done = |marker: &mut Box<dyn Marker>| backend.is_reached(&**marker).unwrap_or(false);
-        if last.take_if(is_done).is_none() {
+        if self.last.lock().take_if(is_done).is_none() {
             return;
         }
-        self.pending.store(false, Relaxed);
-        drop(last);
         // What listens may launch kernels.
         let memory = self.memory.lock().clone();
         if let Some(memory) = memory {
@@ -148,7 +139,7 @@ impl Drop for Output {
     fn drop(&mut self) {
         let memory = self.memory.get_mut().take();
         if let Some(memory) = memory
-            && *self.pending.get_mut()
+            && self.last.get_mut().is_some()
             && !std::thread::panicking()
         {
             self.give_from(&memory);
@@ -166,7 +157,7 @@ fn take(device: &Device, memory: &Buffer<u8>) -> Result<Vec<u64>, DeviceError> {
         let used = usize::try_from(words(head)[USED]).unwrap_or(WORDS);
         8 * used.min(WORDS - RECORDS)
     };
-    let taken = device.take(memory.address(), 8 * RECORDS, used, memory.uses())?;
+    let taken = device.read_and_clear(memory.address(), 8 * RECORDS, used, memory.uses())?;
     Ok(words(&taken))
 }
 
@@ -197,8 +188,8 @@ impl<'a> Given<'a> {
             } => self.print(text, to_stderr),
             Printed::Lost { texts } => {
                 let lost = format!(
-                    "{texts} texts that kernels printed are lost: a mebibyte of them is kept until a call waits for \
-                     the launch\n"
+                    "{texts} texts that kernels printed are lost: a mebibyte of them is kept, of 256 kernels, until a \
+                     call waits for the launch\n"
                 );
                 self.print(&lost, true);
             }
