@@ -175,6 +175,7 @@ macro_rules! method {
 pub mod macros {
     pub use kiln_array_lib::ElementFn;
     pub use kiln_array_lib::macros::*;
+    pub use kiln_device_stdlib::plain::chain::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::operator::*;
     pub use kiln_device_stdlib::plain::resolve::*;

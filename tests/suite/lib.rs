@@ -37,6 +37,7 @@ pub mod quiet;
 mod row_patterns;
 mod rust_atomics;
 mod rust_calls;
+mod rust_chains;
 mod rust_choices;
 mod rust_closures;
 mod rust_floats;
@@ -155,6 +156,7 @@ pub fn cases() -> Vec<Case> {
         visibility::CASES,
         rust_atomics::CASES,
         rust_calls::CASES,
+        rust_chains::CASES,
         rust_choices::CASES,
         rust_closures::CASES,
         rust_floats::CASES,

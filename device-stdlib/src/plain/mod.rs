@@ -35,6 +35,7 @@
 //!
 //! | chapter | what is in it |
 //! |---|---|
+//! | [`chain`] | what chains of iterators add up and compare |
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
 //! | [`memory`] | barriers, fences, dynamic shared memory |
@@ -55,6 +56,7 @@
 pub mod assumption;
 pub mod atomic;
 pub mod atomic_view;
+pub mod chain;
 pub mod index;
 pub mod memory;
 pub mod method;

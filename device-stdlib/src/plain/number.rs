@@ -76,6 +76,7 @@
 //! ```
 
 use std::fmt;
+use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Rem, RemAssign, Sub, SubAssign};
 
 use kiln_jit_core::front::macros::Param;
@@ -117,6 +118,10 @@ pub trait NumOps:
     + MulAssign
     + DivAssign
     + RemAssign
+    + Sum
+    + for<'a> Sum<&'a Self>
+    + Product
+    + for<'a> Product<&'a Self>
 {
     /// 0.
     const ZERO: Self;

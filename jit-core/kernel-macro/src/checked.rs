@@ -16,6 +16,7 @@ use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, PathArguments};
 
 use crate::call::{is_conversion, is_half, is_number};
+use crate::chain::Stand;
 use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::items::{borrows, is_of_iterator};
@@ -48,6 +49,7 @@ impl CheckedCopy {
     pub(crate) fn new(body: &Block, signature: &Signature) -> CheckedCopy {
         let mut body = body.clone();
         crate::panic::open(&mut body);
+        crate::chain::open(&mut body);
         let mut variables = Variables::default();
         variables.visit_block(&body);
         for param in &signature.params {
@@ -418,6 +420,7 @@ impl VisitMut for Mark {
         }
         if let Expr::Call(call) = expr
             && !is_some_function(&call.func)
+            && Stand::of(&call.func).is_none()
             && let of_type = (self.is_of_type(&call.func) || self.is_of_number(&call.func))
             && (of_type || self.is_function(&call.func))
             // The type of a closure, and so that of the function, names what it borrows, which ends with the copy.
@@ -436,7 +439,13 @@ impl VisitMut for Mark {
         match expr {
             _ if may_be_own => self.mark_operator(expr),
             Expr::Struct(_) => self.mark(expr),
-            Expr::Path(_) if is_none_value(expr) || self.is_of_type(expr) => self.mark(expr),
+            Expr::Path(_)
+                if is_none_value(expr)
+                    || self.is_of_type(expr)
+                    || Stand::of(expr).is_some_and(Stand::is_number) =>
+            {
+                self.mark(expr);
+            }
             Expr::MethodCall(call) if !is_cast(call) => self.mark_method(expr),
             _ => {}
         }
@@ -492,6 +501,10 @@ impl VisitMut for ForHost {
             && let Some(conditions) = crate::assertion::for_copy(block)
         {
             *expr = conditions;
+            return;
+        }
+        if let Some(stand) = Stand::of(expr) {
+            *expr = stand.on_host(expr.span());
             return;
         }
         if let Expr::Call(call) = expr

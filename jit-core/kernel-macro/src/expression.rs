@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
+use crate::chain::Stand;
 use crate::checked::{is_cast, is_open_literal, marked, marked_method, marked_operand};
 use crate::function::{root, root_at};
 use crate::names::Meaning;
@@ -24,7 +25,8 @@ impl Translator<'_> {
     // flat match
     fn expr_here(&mut self, expr: &Expr) -> Code {
         if let Some((name, inner)) = marked(expr) {
-            return match inner {
+            let stand_in = Stand::of(inner).map(|stand| stand.literal(expr.start()));
+            return match stand_in.as_ref().unwrap_or(inner) {
                 Expr::Struct(literal) => self.struct_literal(literal, name),
                 inner if is_none_value(inner) => self.none(name, expr.start()),
                 inner if is_open_literal(inner) => {
@@ -95,7 +97,10 @@ impl Translator<'_> {
                 let (element, len) = (self.expr(&e.expr), self.len(&e.len));
                 self.op(Op::Repeat, span).code(&element).len(len)
             }
-            Expr::Call(e) => self.call(e),
+            Expr::Call(e) => match self.stand_in(e) {
+                Some(code) => code,
+                None => self.call(e),
+            },
             Expr::MethodCall(e) if is_cast(e) => self.cast(e),
             Expr::Macro(e) => self.macro_call(&e.mac, None),
             Expr::Const(e) => self.static_assertions(e),

@@ -21,6 +21,7 @@
 //! | `body` | statements and `let` |
 //! | `expression` | expressions |
 //! | `call` | calls, methods, macros |
+//! | `chain` | chains of iterators |
 //! | `assertion` | `const` blocks: static assertions |
 //! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
@@ -43,6 +44,7 @@ mod assertion;
 mod attributes;
 mod body;
 mod call;
+mod chain;
 mod checked;
 mod closure;
 mod condition;

@@ -101,14 +101,17 @@ pub(crate) const NO_RESULT: &str = "kernels have no `Result`; use an `Option`, o
 pub(crate) const CLOSURE_TO_METHOD: &str =
     "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";
 
+/// What to say about a chain of iterators that kernels do not have.
+const CHAIN: &str = "a chain of iterators in a kernel goes from `iter`, or a range, to a number or a `for`: behind what a \
+     `for` goes over come `map`, `filter`, `filter_map`, `take_while`, `inspect` and `copied`, then `sum`, `product`, \
+     `count`, `min`, `max`, `any`, `all`, `find`, `position`, `fold` or `for_each`, whose closures return nothing early; \
+     write a `for` for what else is to be done";
+
 /// What to say about a method that kernels do not have, where its name tells what was meant.
 pub(crate) fn method(name: &str) -> Option<&'static str> {
     Some(match name {
         "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "fold"
-        | "for_each" => {
-            "iterators of kernels stand in a `for`, `for v in x.iter() { .. }`; write what is to be done with an element \
-             in its body"
-        }
+        | "for_each" => CHAIN,
         "ok_or" | "ok_or_else" => NO_RESULT,
         "try_into" | "try_from" | "into" => {
             "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \

@@ -463,7 +463,7 @@ macro_rules! shifts {
             /// The shift, as an instruction. The amount may have any integer type: it counts modulo
             /// the width.
             pub(crate) fn $method(self, left: Operand<'k>, amount: Operand<'k>) -> Operand<'k> {
-                let left = left.read();
+                let (left, amount) = (left.target().read(), amount.target());
                 let amount = match amount.known_int() {
                     Some(n) => self.builder.shift_amount(n, left.ty()),
                     None => amount.cast(left.ty()).read(),

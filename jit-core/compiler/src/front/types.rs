@@ -1,6 +1,7 @@
 //! Types on their way from rustc to the IR.
 
 use std::fmt;
+use std::iter;
 use std::marker::PhantomData;
 use std::ops;
 
@@ -168,6 +169,27 @@ operators! {
     BitAnd bitand BitAndAssign bitand_assign;
     BitOr bitor BitOrAssign bitor_assign;
     BitXor bitxor BitXorAssign bitxor_assign;
+}
+
+macro_rules! sums {
+    ($($trait:ident $method:ident;)*) => {$(
+        impl<const INDEX: usize> iter::$trait for Param<INDEX> {
+            fn $method<I: Iterator<Item = Self>>(_: I) -> Self {
+                Param::ZERO
+            }
+        }
+
+        impl<'a, const INDEX: usize> iter::$trait<&'a Self> for Param<INDEX> {
+            fn $method<I: Iterator<Item = &'a Self>>(_: I) -> Self {
+                Param::ZERO
+            }
+        }
+    )*};
+}
+
+sums! {
+    Sum sum;
+    Product product;
 }
 
 macro_rules! shifts {

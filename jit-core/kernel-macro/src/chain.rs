@@ -1,0 +1,477 @@
+//! Chains of iterators, `x.iter().map(|v| v * v).sum()`, and a `for` over one: written out as the loop that they are.
+//!
+//! ```text
+//! x.iter().filter(|v| **v > 0).map(|v| v * v).sum::<u32>()
+//!
+//! { let mut sum: u32 = 0; for a in x.iter() { let v = &a; if **v > 0 { let v = a; let b = v * v; sum += b; } } sum }
+//! ```
+//! Both copies of a body, that which rustc checks and that which is described, are made of the loop. What it goes over
+//! is what any `for` of a kernel goes over ([`crate::items`]). Three expressions stand for what has a type that rustc has to find
+//! first: see [`Stand`].
+
+use kiln_description::Code;
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::VisitMut;
+use syn::{
+    BinOp, Block, Expr, ExprBinary, ExprCall, ExprClosure, ExprForLoop, ExprMethodCall, Pat,
+};
+
+use crate::body::Translator;
+use crate::expression::strip;
+use crate::function::root_at;
+use crate::items::{borrows, is_of_iterator, is_range};
+use crate::position::before;
+use crate::scan::returns_inside;
+
+/// Writes the chains of a body out; leaves one as it is that kernels do not have.
+pub(crate) fn open(body: &mut Block) {
+    Open::default().visit_block_mut(body);
+}
+
+#[derive(Default)]
+struct Open {
+    /// How many names there are.
+    names: u32,
+}
+
+impl VisitMut for Open {
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        let written_out = match &*expr {
+            Expr::MethodCall(call) => self.consumed(call),
+            Expr::ForLoop(each) => self.each(each),
+            _ => None,
+        };
+        if let Some(tokens) = written_out
+            && let Ok(block) = syn::parse2(tokens)
+        {
+            *expr = block;
+        }
+        syn::visit_mut::visit_expr_mut(self, expr);
+    }
+
+    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
+}
+
+/// What is done with each item on its way.
+enum Adapter<'e> {
+    Copied,
+    Map(&'e Expr),
+    Filter(&'e Expr),
+    FilterMap(&'e Expr),
+    TakeWhile(&'e Expr),
+    Inspect(&'e Expr),
+}
+
+/// An iterator that a `for` goes over, and what is done with its items.
+struct Chain<'e> {
+    source: &'e Expr,
+    /// From the source on, each where it is named.
+    adapters: Vec<(Adapter<'e>, Span)>,
+}
+
+/// The chain that an expression is, if it is one.
+fn chain(expr: &Expr) -> Option<Chain<'_>> {
+    if is_source(expr) {
+        let adapters = Vec::new();
+        return Some(Chain {
+            source: expr,
+            adapters,
+        });
+    }
+    let Expr::MethodCall(call) = strip(expr) else {
+        return None;
+    };
+    let adapter = adapter(call)?;
+    let mut chain = chain(&call.receiver)?;
+    chain.adapters.push((adapter, call.method.span()));
+    Some(chain)
+}
+
+/// Whether a `for` of a kernel goes over an expression, and nothing else does: a range in parentheses, or what begins
+/// with `iter` or its kind.
+fn is_source(expr: &Expr) -> bool {
+    match strip(expr) {
+        expr if is_range(expr) => true,
+        Expr::MethodCall(call) if is_of_iterator(call) => {
+            borrows(call) || call.method == "into_iter" || is_source(&call.receiver)
+        }
+        _ => false,
+    }
+}
+
+fn adapter(call: &ExprMethodCall) -> Option<Adapter<'_>> {
+    let function = call.args.first();
+    if call.args.len() > 1 || function.is_some_and(leaves) {
+        return None;
+    }
+    Some(match (call.method.to_string().as_str(), function) {
+        ("copied" | "cloned", None) => Adapter::Copied,
+        ("map", Some(function)) => Adapter::Map(function),
+        ("filter", Some(function)) => Adapter::Filter(function),
+        ("filter_map", Some(function)) => Adapter::FilterMap(function),
+        ("take_while", Some(function)) => Adapter::TakeWhile(function),
+        ("inspect", Some(function)) => Adapter::Inspect(function),
+        _ => return None,
+    })
+}
+
+/// Whether a closure returns early, which a part of a loop cannot.
+fn leaves(function: &Expr) -> bool {
+    matches!(strip(function), Expr::Closure(closure) if returns_inside(&closure.body))
+}
+
+impl Open {
+    /// A name that no user can write.
+    fn name(&mut self, at: Span) -> Ident {
+        self.names += 1;
+        let span = Span::mixed_site().located_at(at);
+        Ident::new(&format!("__kiln_item{}", self.names), span)
+    }
+
+    /// A `for` over a chain: over its source, the body in what is done with the items.
+    fn each(&mut self, each: &ExprForLoop) -> Option<TokenStream> {
+        let chain = chain(&each.expr)?;
+        if chain.adapters.is_empty() {
+            return None;
+        }
+        let (attrs, label, pattern, body) = (&each.attrs, &each.label, &each.pat, &each.body);
+        let span = each.for_token.span();
+        let looped = self.looped(&chain, span, |_, item| quote!(let #pattern = #item; #body));
+        Some(quote!(#(#attrs)* #label #looped))
+    }
+
+    /// What a call that consumes a chain is.
+    fn consumed(&mut self, call: &ExprMethodCall) -> Option<TokenStream> {
+        let chain = chain(&call.receiver)?;
+        if call.args.iter().any(leaves) {
+            return None;
+        }
+        let args: Vec<&Expr> = call.args.iter().collect();
+        match (call.method.to_string().as_str(), args.as_slice()) {
+            ("sum", []) => Some(self.summed(&chain, call, Stand::Zero, Stand::Added)),
+            ("product", []) => Some(self.summed(&chain, call, Stand::One, Stand::Multiplied)),
+            ("count", []) => Some(self.counted(&chain, call)),
+            ("max", []) => Some(self.extreme(&chain, call, &quote!(>))),
+            ("min", []) => Some(self.extreme(&chain, call, &quote!(<=))),
+            ("any", [test]) => Some(self.tested(&chain, call, test, false)),
+            ("all", [test]) => Some(self.tested(&chain, call, test, true)),
+            ("find", [test]) => Some(self.found(&chain, call, test)),
+            ("position", [test]) => Some(self.placed(&chain, call, test)),
+            ("for_each", [function]) => Some(self.looped(&chain, call.span(), |this, item| {
+                let called = this.called(function, &[item]);
+                quote!(#called;)
+            })),
+            ("fold", [start, function]) => Some(self.folded(&chain, call, start, function)),
+            _ => None,
+        }
+    }
+
+    fn summed(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        start: Stand,
+        step: Stand,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let (sum, start, step) = (self.name(at), start.name(at), step.name(at));
+        let ty = match &call.turbofish {
+            Some(list) => {
+                let args = &list.args;
+                quote!(: #args)
+            }
+            None => TokenStream::new(),
+        };
+        let looped = self.looped(
+            chain,
+            at,
+            |_, item| quote_spanned!(at=> #sum = #step(#sum, #item);),
+        );
+        quote_spanned!(at=> { let mut #sum #ty = #start; #looped #sum })
+    }
+
+    fn counted(&mut self, chain: &Chain<'_>, call: &ExprMethodCall) -> TokenStream {
+        let at = call.method.span();
+        let count = self.name(at);
+        let looped = self.looped(chain, at, |_, _| quote_spanned!(at=> #count += 1;));
+        quote_spanned!(at=> { let mut #count: usize = 0; #looped #count })
+    }
+
+    /// The largest or the smallest: of several the last, or the first, as Rust has it.
+    fn extreme(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        stays: &TokenStream,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let (best, other) = (self.name(at), self.name(at));
+        let ordered = Stand::Ordered.name(at);
+        let looped = self.looped(chain, at, |_, item| {
+            quote_spanned! {at=>
+                #best = Some(match #best {
+                    Some(#other) => if #ordered(#other) #stays #item { #other } else { #item },
+                    None => #item,
+                });
+            }
+        });
+        quote_spanned!(at=> { let mut #best = None; #looped #best })
+    }
+
+    /// `any`, or `all` if the flag is set.
+    fn tested(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        test: &Expr,
+        all: bool,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let (answer, decided) = (self.name(at), !all);
+        let not = all.then(|| quote!(!));
+        let looped = self.looped(chain, at, |this, item| {
+            let test = this.called(test, &[item]);
+            quote_spanned!(at=> if #not #test { #answer = #decided; break; })
+        });
+        quote_spanned!(at=> { let mut #answer = #all; #looped #answer })
+    }
+
+    fn found(&mut self, chain: &Chain<'_>, call: &ExprMethodCall, test: &Expr) -> TokenStream {
+        let at = call.method.span();
+        let found = self.name(at);
+        let looped = self.looped(chain, at, |this, item| {
+            let test = this.asked(test, item);
+            quote_spanned!(at=> if #test { #found = Some(#item); break; })
+        });
+        quote_spanned!(at=> { let mut #found = None; #looped #found })
+    }
+
+    fn placed(&mut self, chain: &Chain<'_>, call: &ExprMethodCall, test: &Expr) -> TokenStream {
+        let at = call.method.span();
+        let (place, count) = (self.name(at), self.name(at));
+        let looped = self.looped(chain, at, |this, item| {
+            let test = this.called(test, &[item]);
+            quote_spanned!(at=> if #test { #place = Some(#count); break; } #count += 1;)
+        });
+        quote_spanned! {at=>
+            { let mut #place = None; let mut #count: usize = 0; #looped #place }
+        }
+    }
+
+    fn folded(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        start: &Expr,
+        function: &Expr,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let value = self.name(at);
+        let looped = self.looped(chain, at, |this, item| {
+            let next = this.called(function, &[&value, item]);
+            quote_spanned!(at=> #value = #next;)
+        });
+        quote_spanned!(at=> { let mut #value = #start; #looped #value })
+    }
+
+    /// The loop, and what is done with each item that comes to the end.
+    fn looped(
+        &mut self,
+        chain: &Chain<'_>,
+        at: Span,
+        end: impl FnOnce(&mut Self, &Ident) -> TokenStream,
+    ) -> TokenStream {
+        // Without the parentheses that a method needs.
+        let (item, source) = (self.name(at), strip(chain.source));
+        let body = self.through(&chain.adapters, &item, end);
+        let token = syn::Token![for](at);
+        quote!(#token #item in #source { #body })
+    }
+
+    /// What is done with an item.
+    fn through(
+        &mut self,
+        adapters: &[(Adapter<'_>, Span)],
+        item: &Ident,
+        end: impl FnOnce(&mut Self, &Ident) -> TokenStream,
+    ) -> TokenStream {
+        let Some(((adapter, at), rest)) = adapters.split_first() else {
+            return end(self, item);
+        };
+        match *adapter {
+            Adapter::Copied => {
+                let (next, copy) = (self.name(*at), quote_spanned!(*at=> *#item));
+                let rest = self.through(rest, &next, end);
+                quote!(let #next = #copy; #rest)
+            }
+            Adapter::Map(function) => {
+                let (next, mapped) = (self.name(*at), self.called(function, &[item]));
+                let rest = self.through(rest, &next, end);
+                quote!(let #next = #mapped; #rest)
+            }
+            Adapter::Filter(function) => {
+                let test = self.asked(function, item);
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> if #test { #rest })
+            }
+            Adapter::FilterMap(function) => {
+                let (next, mapped) = (self.name(*at), self.called(function, &[item]));
+                let rest = self.through(rest, &next, end);
+                quote_spanned!(*at=> if let Some(#next) = #mapped { #rest })
+            }
+            Adapter::TakeWhile(function) => {
+                let test = self.asked(function, item);
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> if !#test { break; } #rest)
+            }
+            Adapter::Inspect(function) => {
+                let seen = self.asked(function, item);
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> #seen; #rest)
+            }
+        }
+    }
+
+    /// A function of items, called.
+    fn called(&mut self, function: &Expr, items: &[&Ident]) -> TokenStream {
+        match strip(function) {
+            Expr::Closure(closure) if closure.inputs.len() == items.len() => {
+                let bound = closure.inputs.iter().zip(items);
+                let bound = bound.map(|(pattern, item)| quote!(let #pattern = #item;));
+                body_of(closure, quote!(#(#bound)*))
+            }
+            function => quote!(#function(#(#items),*)),
+        }
+    }
+
+    /// A function of a reference to an item, called. A pattern that takes the reference away again needs none.
+    fn asked(&mut self, function: &Expr, item: &Ident) -> TokenStream {
+        match strip(function) {
+            Expr::Closure(closure) if closure.inputs.len() == 1 => {
+                let bound = match closure.inputs.first() {
+                    Some(Pat::Reference(pattern)) if pattern.mutability.is_none() => {
+                        let pattern = &pattern.pat;
+                        quote!(let #pattern = #item;)
+                    }
+                    pattern => quote!(let #pattern = &#item;),
+                };
+                body_of(closure, bound)
+            }
+            function => quote!(#function(&#item)),
+        }
+    }
+}
+
+/// The body of a closure behind what binds its parameters.
+fn body_of(closure: &ExprClosure, bound: TokenStream) -> TokenStream {
+    let body = &closure.body;
+    match &closure.output {
+        syn::ReturnType::Default => quote!({ #bound #body }),
+        syn::ReturnType::Type(_, ty) => {
+            quote!({ #bound let __kiln_result: #ty = #body; __kiln_result })
+        }
+    }
+}
+
+/// What stands for something whose type rustc finds with everything else. Each is a name that nobody can write.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Stand {
+    /// What a sum begins with.
+    Zero,
+    /// What a product begins with.
+    One,
+    /// The sum of two, of which the second may be a reference.
+    Added,
+    /// Their product.
+    Multiplied,
+    /// An item of a type that has an order.
+    Ordered,
+}
+
+impl Stand {
+    const ALL: [Stand; 5] = [
+        Stand::Zero,
+        Stand::One,
+        Stand::Added,
+        Stand::Multiplied,
+        Stand::Ordered,
+    ];
+
+    fn text(self) -> &'static str {
+        match self {
+            Stand::Zero => "__kiln_zero",
+            Stand::One => "__kiln_one",
+            Stand::Added => "__kiln_added",
+            Stand::Multiplied => "__kiln_multiplied",
+            Stand::Ordered => "__kiln_ordered",
+        }
+    }
+
+    fn name(self, at: Span) -> Ident {
+        Ident::new(self.text(), Span::mixed_site().located_at(at))
+    }
+
+    /// What an expression stands for.
+    pub(crate) fn of(expr: &Expr) -> Option<Stand> {
+        let Expr::Path(path) = expr else {
+            return None;
+        };
+        let name = path.path.get_ident()?;
+        Stand::ALL.into_iter().find(|stand| name == stand.text())
+    }
+
+    /// Whether it stands for a number.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, Stand::Zero | Stand::One)
+    }
+
+    /// What it is on the host.
+    pub(crate) fn on_host(self, span: Span) -> Expr {
+        let root = root_at(span);
+        let span = before(span);
+        Expr::Verbatim(match self {
+            Stand::Zero => quote_spanned!(span=> #root::sum_of_none()),
+            Stand::One => quote_spanned!(span=> #root::product_of_none()),
+            Stand::Added => quote_spanned!(span=> #root::added),
+            Stand::Multiplied => quote_spanned!(span=> #root::multiplied),
+            Stand::Ordered => quote_spanned!(span=> #root::ordered),
+        })
+    }
+
+    /// The number as it is written where its type is known.
+    pub(crate) fn literal(self, span: Span) -> Expr {
+        let value = u8::from(self == Stand::One);
+        let mut literal = proc_macro2::Literal::u8_unsuffixed(value);
+        literal.set_span(span);
+        Expr::Lit(syn::ExprLit {
+            attrs: Vec::new(),
+            lit: syn::Lit::new(literal),
+        })
+    }
+}
+
+/// What a call stands for, if its function is a stand-in.
+fn stands(call: &ExprCall) -> Option<Stand> {
+    Stand::of(&call.func)
+}
+
+impl Translator<'_> {
+    /// A call whose function is a stand-in.
+    pub(crate) fn stand_in(&mut self, call: &ExprCall) -> Option<Code> {
+        let (stand, first) = (stands(call)?, call.args.first()?);
+        let span = first.span();
+        let op = match stand {
+            Stand::Added => BinOp::Add(syn::token::Plus(span)),
+            Stand::Multiplied => BinOp::Mul(syn::token::Star(span)),
+            Stand::Zero | Stand::One | Stand::Ordered => return Some(self.expr(first)),
+        };
+        Some(self.expr(&Expr::Binary(ExprBinary {
+            attrs: Vec::new(),
+            left: Box::new(first.clone()),
+            op,
+            right: Box::new(call.args.get(1)?.clone()),
+        })))
+    }
+}
