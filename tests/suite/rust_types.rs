@@ -10,7 +10,8 @@ chapter![
     generic_structs,
     structs_with_numbered_fields,
     aligned_structs,
-    structs_in_shared_memory
+    structs_in_shared_memory,
+    types_named_as_on_the_host
 ];
 
 #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
@@ -285,5 +286,50 @@ fn aligned_structs(jit: &Jit) -> Outcome {
         }
     });
     assert_eq!(after.to_vec()?, wanted.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// Types of a user's that are called as types of the host.
+mod named_as_on_the_host {
+    use kiln::prelude::*;
+
+    #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+    #[repr(u8)]
+    pub enum Cell {
+        Empty,
+        Wall,
+    }
+
+    #[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+    #[repr(C)]
+    pub struct Box {
+        pub low: f32,
+        pub high: f32,
+    }
+
+    #[device_fn]
+    impl Box {
+        pub fn new(low: f32, high: f32) -> Box {
+            Box { low, high }
+        }
+    }
+
+    #[kernel]
+    pub fn widened(cells: &[Cell], boxes: &mut [Box]) {
+        let i = global_id().x;
+        if i < cells.len() && cells[i] == Cell::Wall {
+            let Box { low, high } = boxes[i];
+            boxes[i] = Box::new(low - 1.0, high + 1.0);
+        }
+    }
+}
+
+fn types_named_as_on_the_host(jit: &Jit) -> Outcome {
+    use named_as_on_the_host::{Box, Cell, widened};
+    let cells = jit.upload(&[Cell::Wall, Cell::Empty])?;
+    let mut boxes = jit.upload(&[Box::new(1.0, 2.0); 2])?;
+    widened.launch(&jit, (1, 32), &cells, &mut boxes)?;
+    let wanted = [Box::new(0.0, 3.0), Box::new(1.0, 2.0)];
+    assert_eq!(boxes.to_vec()?, wanted);
     Ok(())
 }

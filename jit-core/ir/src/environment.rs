@@ -51,7 +51,10 @@ impl Environment {
             ptxas: set("KILN_PTXAS").map(PathBuf::from),
             nvdisasm: set("KILN_NVDISASM").map(PathBuf::from),
             cache: set("KILN_CACHE").map(PathBuf::from),
-            cache_verify: set("KILN_CACHE_VERIFY").is_some_and(|value| value != "0"),
+            cache_verify: set("KILN_CACHE_VERIFY").is_some_and(|value| {
+                let off = ["0", "off", "no", "false"];
+                !off.iter().any(|off| value.eq_ignore_ascii_case(off))
+            }),
             cache_home: set("XDG_CACHE_HOME")
                 .map(PathBuf::from)
                 .filter(|path| path.is_absolute()),
@@ -75,7 +78,8 @@ mod tests {
         assert_eq!(set.libllvm, Some(PathBuf::from("/x")));
         let verify =
             |text: &'static str| Environment::from(move |_| Some(text.into())).cache_verify;
-        assert!(verify("1") && !verify("0") && !verify(""));
+        assert!(verify("1") && verify("on"));
+        assert!(["0", "off", "OFF", "no", "false", ""].map(verify) == [false; 6]);
         let home = |text: &'static str| Environment::from(move |_| Some(text.into())).cache_home;
         assert_eq!((home("/x"), home("x")), (Some(PathBuf::from("/x")), None));
     }

@@ -11,7 +11,7 @@ use crate::checked::{marked, marked_method};
 use crate::function::{Kind, root_at};
 use crate::option::is_some;
 use crate::position::{Start, before, last_of, until};
-use crate::refusal::{host_macro, host_type, method};
+use crate::refusal::{host_macro, host_type, may_be_own, method};
 
 /// The numbers of Rust, which have functions like `u32::from`.
 pub(crate) const NUMBERS: &[&str] = &[
@@ -63,8 +63,8 @@ impl Translator<'_> {
             [ty, _] if self.is_type_param(ty) || is_number(ty) => {
                 self.call_of_type(call, of, function)
             }
-            [ty, ..] if segments.len() > 1 && host_type(&ty.to_string()).is_some() => {
-                let message = host_type(&ty.to_string()).unwrap_or_default();
+            [ty, ..] if segments.len() > 1 && of_host(ty).is_some() => {
+                let message = of_host(ty).unwrap_or_default();
                 self.refuse(function, message)
             }
             [name] if self.is_closure(name) => self.call_of_closure(call, name),
@@ -87,7 +87,7 @@ impl Translator<'_> {
         function: &syn::ExprPath,
     ) -> Code {
         if let Some(message) = function.path.segments.iter().rev().nth(1)
-            && let Some(message) = host_type(&message.ident.to_string())
+            && let Some(message) = of_host(&message.ident)
         {
             return self.refuse(function, message);
         }
@@ -378,6 +378,12 @@ impl Translator<'_> {
             ),
         }
     }
+}
+
+/// What to say about a function of a type of the host's.
+fn of_host(ty: &Ident) -> Option<&'static str> {
+    let name = ty.to_string();
+    host_type(&name).filter(|_| !may_be_own(&name))
 }
 
 /// Whether a name is one of a number, whatever it has been before.

@@ -62,6 +62,14 @@ pub(crate) fn host_type(name: &str) -> Option<&'static str> {
     })
 }
 
+/// Whether a user may well have a type of such a name, which is told from the host's by having no arguments.
+pub(crate) fn may_be_own(name: &str) -> bool {
+    matches!(
+        name,
+        "Box" | "Rc" | "Arc" | "Cow" | "Cell" | "RefCell" | "Mutex" | "RwLock"
+    )
+}
+
 /// What to say about a macro, by its name.
 pub(crate) fn host_macro(name: &str) -> &'static str {
     match name {

@@ -13,7 +13,7 @@ use crate::function::{root, root_at};
 use crate::option::value_type;
 use crate::pool::front;
 use crate::position::{before, last_of, until};
-use crate::refusal::{Refusals, host_type};
+use crate::refusal::{Refusals, host_type, may_be_own};
 
 /// Refuses what no kernel can hold, by the way it is written.
 pub(crate) fn check_type(ty: &Type, refusals: &mut Refusals) {
@@ -77,7 +77,8 @@ fn check_path(path: &syn::TypePath, refusals: &mut Refusals) {
         return;
     };
     let name = last.ident.to_string();
-    if let Some(message) = host_type(&name) {
+    let is_own = may_be_own(&name) && last.arguments.is_none();
+    if let Some(message) = host_type(&name).filter(|_| !is_own) {
         refusals.refuse(path, message);
     } else if name == "Self" {
         refusals.refuse(

@@ -649,6 +649,12 @@ fn the_environment_moves_the_folder_or_switches_it_off() {
         off.contains("folder: None") && off.contains("KILN_CACHE"),
         "{off}"
     );
+    assert_eq!(said(&[("KILN_CACHE", "OFF"), ("HOME", &text)]), off);
+    let word = said(&[("KILN_CACHE", "none"), ("HOME", &text)]);
+    assert!(
+        word.contains("folder: None") && word.contains("neither `off` nor a path from the root"),
+        "{word}"
+    );
 }
 
 #[test]

@@ -109,9 +109,14 @@ impl CacheFolder {
         match (self, &environment.cache) {
             (CacheFolder::At(path) | CacheFolder::ToShip(path), _) => Ok(path.clone()),
             (CacheFolder::Off, _) => Err("it is switched off by `CacheFolder::Off`".to_owned()),
-            (CacheFolder::User, Some(path)) if path.as_os_str() == OFF => {
+            (CacheFolder::User, Some(path)) if path.as_os_str().eq_ignore_ascii_case(OFF) => {
                 Err("it is switched off by KILN_CACHE".to_owned())
             }
+            // A word that was meant to switch it off is no folder of wherever the program happens to run.
+            (CacheFolder::User, Some(path)) if !path.is_absolute() => Err(format!(
+                "KILN_CACHE is `{}`, which is neither `{OFF}` nor a path from the root",
+                path.display()
+            )),
             (CacheFolder::User, Some(path)) => Ok(path.clone()),
             (CacheFolder::User, None) => {
                 let caches = environment.cache_home.clone().or_else(home);

@@ -59,7 +59,10 @@ impl SearchPlace {
         if cfg!(feature = "system-llvm") {
             places.push(SearchPlace::SystemName("libLLVM-22.so"));
             places.push(SearchPlace::SystemName("libLLVM.so.22.1"));
-            places.push(SearchPlace::Folder(PathBuf::from("/usr/lib/llvm-22/lib")));
+            // Of Debian and Ubuntu, and of Fedora.
+            for folder in ["/usr/lib/llvm-22/lib", "/usr/lib64/llvm22/lib64"] {
+                places.push(SearchPlace::Folder(PathBuf::from(folder)));
+            }
         }
         places
     }
