@@ -81,6 +81,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())
         .chain(barrier::rows())
+        .chain(group::grid_rows())
         .chain(math::rows())
         .chain([math::large_angle()])
         .chain(number::rows())

@@ -26,6 +26,7 @@ mod extensions;
 mod faults;
 pub mod files;
 mod graphs;
+mod grids;
 mod groups;
 mod launching;
 mod math;
@@ -139,6 +140,7 @@ pub fn cases() -> Vec<Case> {
         addresses::CASES,
         warp::CASES,
         barrier_votes::CASES,
+        grids::CASES,
         groups::CASES,
         warp_patterns::CASES,
         tricky_grids::CASES,

@@ -3,6 +3,7 @@
 //!
 //! | group | who is in it |
 //! |---|---|
+//! | [`this_grid()`] | the threads of the grid, of a cooperative launch |
 //! | [`this_block()`] | the threads of the block |
 //! | [`this_warp()`] | the lanes of the warp |
 //! | [`tile(n)`](tile()) | `n` lanes next to each other |
@@ -80,6 +81,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `group/lanes` | groups of lanes |
+//! | `group/grid` | the grid |
 //! | `group/block` | the block |
 //! | `group/collectives` | what they compute together |
 //! | `group/exchange` | the elements of a block in another arrangement |
@@ -87,7 +89,10 @@
 mod block;
 mod collectives;
 mod exchange;
+mod grid;
 mod lanes;
+
+pub(crate) use grid::rows as grid_rows;
 
 pub use block::{BlockGroup, this_block};
 pub use collectives::{
@@ -96,4 +101,5 @@ pub use collectives::{
     warp_inclusive_scan, warp_reduce,
 };
 pub use exchange::{block_to_blocked, block_to_striped};
+pub use grid::{GridGroup, this_grid};
 pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};

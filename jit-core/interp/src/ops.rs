@@ -141,6 +141,8 @@ pub(super) enum Op {
     ForNext { i: Reg, bounds: Bounds, to: OpIndex },
     /// Waits for the block.
     Barrier,
+    /// Waits for one thread of each block.
+    Grid,
     /// Waits for lanes of the warp, and executes this operation of the program's with them.
     Warp { operation: u32 },
     /// Ends the thread.

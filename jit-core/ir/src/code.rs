@@ -39,6 +39,8 @@ pub struct KernelInfo {
     pub launch_bounds: Option<LaunchBounds>,
     /// Static shared memory in bytes, as the IR declares it.
     pub shared_bytes: u64,
+    /// Whether blocks wait for all others of the grid, so that launches have to be cooperative.
+    pub waits_for_grid: bool,
 }
 
 /// A hidden value of a kernel, as launches see it.
@@ -118,6 +120,7 @@ impl KernelInfo {
             kernel_tag,
             launch_bounds: kernel.launch_bounds,
             shared_bytes,
+            waits_for_grid: legal.intrinsics.values().any(|row| row.waits_for_grid()),
         }
     }
 }

@@ -183,7 +183,7 @@ impl Known {
                 let waits = synchronizes == (self == Known::WarpSync);
                 kind == Kind::Warp && row.effects.meets() && waits
             }
-            Meaning::Pure(_) | Meaning::Body(_) => false,
+            Meaning::Pure(_) | Meaning::Body(_) | Meaning::Grid => false,
         };
         // Another way to say it.
         let chosen = row.result == TypePattern::Chosen

@@ -58,6 +58,9 @@ fn sum_of_difference(scalar: Scalar) -> Operation {
 /// The operation of a row's cell; `None` for a row that has none here, as it means a function of the IR, which
 /// is called.
 fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation> {
+    if row.waits_for_grid() {
+        return Some(Operation::Grid);
+    }
     let (scalar, params) = row.scalars(cell)?;
     match row.meaning {
         Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => {
@@ -67,7 +70,7 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
                 params,
             }))
         }
-        Meaning::Body(_) => None,
+        Meaning::Body(_) | Meaning::Grid => None,
     }
 }
 
