@@ -21,6 +21,7 @@ mod array_shapes;
 mod array_structure;
 mod arrays;
 mod barrier_votes;
+mod block_orders;
 mod control;
 mod extensions;
 mod faults;
@@ -140,6 +141,7 @@ pub fn cases() -> Vec<Case> {
         addresses::CASES,
         warp::CASES,
         barrier_votes::CASES,
+        block_orders::CASES,
         grids::CASES,
         groups::CASES,
         warp_patterns::CASES,
