@@ -29,7 +29,7 @@ thread_local! {
 
 struct Running {
     stop: Cell<*const Stop>,
-    /// Where its blocks wait for each other.
+    /// The place where blocks of the launch wait for each other.
     meeting: Cell<*const Meeting>,
     panic: Cell<Option<RowPanic>>,
 }

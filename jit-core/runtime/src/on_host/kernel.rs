@@ -69,6 +69,18 @@ pub(super) struct OnHostLaunch<'a> {
     pub(super) sm: u32,
 }
 
+impl OnHostLaunch<'_> {
+    /// Where the first thread of a block is.
+    fn first_of(&self, block: [u32; 3]) -> ThreadPosition {
+        ThreadPosition {
+            thread: [0; 3],
+            block,
+            block_dim: self.block,
+            grid_dim: self.grid,
+        }
+    }
+}
+
 /// Code of a kernel.
 pub(super) struct Loaded {
     name: String,
@@ -167,12 +179,7 @@ impl Loaded {
             params: params.as_ptr().cast(),
             stack_bytes: self.stack_bytes,
             dynamic_shared: launch.dynamic_shared,
-            first: ThreadPosition {
-                thread: [0; 3],
-                block,
-                block_dim: launch.block,
-                grid_dim: launch.grid,
-            },
+            first: launch.first_of(block),
         };
         let mut grid = Grid {
             kernel: &self.name,
@@ -240,7 +247,7 @@ struct Grid<'a> {
     shared: (*mut u8, usize),
     stacks: &'a mut Vec<DefaultStack>,
     chooser: Chooser,
-    /// Those that wait, with what is in their shared memory.
+    /// Blocks that wait, with what is in their shared memory.
     waiting: Vec<(Block, Vec<u8>)>,
 }
 

@@ -148,6 +148,8 @@ fn modification(word: &str) -> Option<AtomicOp> {
         "or" => AtomicOp::Or,
         "xor" => AtomicOp::Xor,
         "exch" => AtomicOp::Exchange,
+        "inc" => AtomicOp::Increment,
+        "dec" => AtomicOp::Decrement,
         _ => return None,
     })
 }
@@ -238,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_guessed() {
         for template in [
-            "atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;",
+            "atom.relaxed.gpu.global.nand.u32 $0, [$1], $2;",
             "atom.relaxed.gpu.global.add.u32 $0, [$1+4], $2;",
             "atom.relaxed.gpu.add.noftz.f16 $0, [$1], $2;",
             "atom.relaxed.gpu.add.f16 $0, [$1], $2;",
