@@ -40,6 +40,7 @@ pub mod number;
 pub mod plain;
 pub mod random;
 mod table;
+pub mod target;
 pub mod time;
 pub mod vector;
 pub mod warp;
@@ -87,6 +88,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(number::rows())
         .chain(integer::rows())
         .chain(integer::words::rows())
+        .chain(target::rows())
         .chain(time::rows())
         .chain(cache::rows())
 }

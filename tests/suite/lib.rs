@@ -65,6 +65,7 @@ mod rust_vectors;
 mod rust_views;
 mod rust_words;
 mod streams;
+mod targets;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_bits;
@@ -150,6 +151,7 @@ pub fn cases() -> Vec<Case> {
         tricky_lanes::CASES,
         tricky_rows::CASES,
         tricky_warps::CASES,
+        targets::CASES,
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,

@@ -89,6 +89,18 @@ impl HiddenInfo {
 }
 
 impl Legal {
+    /// Whether blocks wait for all others of the grid.
+    fn waits_for_grid(&self) -> bool {
+        let mut waits = false;
+        for function in self.functions.values() {
+            function.for_each_inst(|_, inst| {
+                let row = function.insts[inst].data.intrinsic();
+                waits |= row.is_some_and(|(id, _)| self.intrinsics[id].waits_for_grid());
+            });
+        }
+        waits
+    }
+
     /// What launches pass besides arguments, but for what the device gives.
     fn hidden_values(&self) -> Vec<HiddenInfo> {
         let given = |(id, data): (HiddenParam, &HiddenData)| match data.source {
@@ -120,7 +132,7 @@ impl KernelInfo {
             kernel_tag,
             launch_bounds: kernel.launch_bounds,
             shared_bytes,
-            waits_for_grid: legal.intrinsics.values().any(|row| row.waits_for_grid()),
+            waits_for_grid: legal.waits_for_grid(),
         }
     }
 }
