@@ -8,7 +8,8 @@ use std::collections::HashMap;
 
 use crate::interp::known_scalars;
 use crate::ir::{
-    Constant, Cursor, FuncId, Function, Inst, InstData, Known, Module, Processor, Region, Value,
+    Constant, Control, Cursor, FuncId, Function, Inst, InstData, Known, Module, Processor, Region,
+    Value,
 };
 
 /// Answers the questions of a specialized module.
@@ -55,11 +56,11 @@ fn keep_decided(function: &mut Function, region: Region, known: &HashMap<Value, 
 fn decided(function: &mut Function, region: Region, known: &HashMap<Value, u64>) -> Vec<Inst> {
     let mut kept = Vec::new();
     for inst in std::mem::take(&mut function.regions[region].insts) {
-        if let InstData::If {
+        if let Control::If {
             cond,
             then_region,
             else_region,
-        } = function.insts[inst].data
+        } = function.insts[inst].data.control()
             && let Some(&cond) = known.get(&cond)
         {
             let taken = if cond != 0 {

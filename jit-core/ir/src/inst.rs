@@ -214,14 +214,23 @@ impl AtomicOp {
 
     /// Whether the number goes round at the operand: then it is a `u32`.
     pub fn goes_round(self) -> bool {
-        matches!(self, AtomicOp::Increment | AtomicOp::Decrement)
+        match self {
+            AtomicOp::Increment | AtomicOp::Decrement => true,
+            AtomicOp::Add
+            | AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Exchange => false,
+        }
     }
 
     /// Whether numbers of a type can be changed so: those of 16, 32 and 64 bits. Of 8 bits there is no
     /// compare-and-swap on GPUs (PTX ISA, "atom"), and one of the word around them would write their neighbours.
     pub fn is_on(self, scalar: Scalar) -> bool {
         match self.goes_round() {
-            true => scalar == Scalar::U32,
+            true => scalar.is_int() && !scalar.is_signed_int() && scalar.bits() == 32,
             false => scalar.bytes() > 1 && (!scalar.is_float() || self.takes_floats()),
         }
     }

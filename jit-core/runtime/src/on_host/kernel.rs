@@ -150,14 +150,7 @@ impl Loaded {
         memory: &BlockMemory,
     ) -> Result<Option<FaultRecord>> {
         let held = &mut *memory.held.lock();
-        let failed = |what: String| {
-            DeviceError::OnHost(OnHostError {
-                kernel: self.name.clone(),
-                sm: launch.sm,
-                what,
-                schedule: launch.schedule,
-            })
-        };
+        let failed = |what| self.failed(launch, what);
         let wanted = self.shared_bytes(launch).map_err(failed)?;
         let mut record = FaultRecord::default();
         let mut channel = FaultChannel {
@@ -201,10 +194,19 @@ impl Loaded {
         match ran {
             // The thread that ended early may be what others wait for.
             Err(Failed::Deserted(_)) if record.is_some() => Ok(record),
-            Err(Failed::Deserted(deserted)) => Err(failed(deserted.to_string())),
-            Err(Failed::Block(what)) => Err(failed(what)),
+            Err(error) => Err(failed(error.text())),
             Ok(()) => Ok(record),
         }
+    }
+
+    /// The error of a launch that did not come to its end.
+    fn failed(&self, launch: &OnHostLaunch<'_>, what: String) -> DeviceError {
+        DeviceError::OnHost(OnHostError {
+            kernel: self.name.clone(),
+            sm: launch.sm,
+            what,
+            schedule: launch.schedule,
+        })
     }
 
     /// The shared memory of a block of a launch, in bytes.
@@ -238,6 +240,15 @@ impl Loaded {
 enum Failed {
     Block(String),
     Deserted(DesertedGrid),
+}
+
+impl Failed {
+    fn text(self) -> String {
+        match self {
+            Failed::Block(what) => what,
+            Failed::Deserted(deserted) => deserted.to_string(),
+        }
+    }
 }
 
 /// Blocks that run in turn, each to its end or to where it waits for all others.
