@@ -697,12 +697,12 @@ mod tests {
     #[test]
     fn a_call_asks_for_no_more_blocks_than_code_says() {
         let launch = run(Box::new(|_| ()));
-        launch.run(0, 8, ptr::null_mut());
+        launch.run(0, 8, ptr::null_mut(), None);
         let calls = std::mem::take(&mut *CALLS.lock());
         // Other tests run code, too, but two blocks at once at most.
         assert_eq!(calls.iter().filter(|&&n| n == 3).count(), 2);
         launch.stop.ask(StopReason::Cancelled);
-        launch.run(0, 8, ptr::null_mut());
+        launch.run(0, 8, ptr::null_mut(), None);
         assert!(!CALLS.lock().contains(&3));
     }
 
