@@ -218,6 +218,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::plain::ordering::Ordering;
     pub use kiln_device_stdlib::plain::precision::*;
     pub use kiln_device_stdlib::plain::warp::*;
+    pub use kiln_device_stdlib::target::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};

@@ -117,13 +117,13 @@ fn what_cannot_be_recorded() -> kiln::Result<()> {
             "kernel `scale`: the number of threads of a block is 4000, the device's limit is 1024; use a smaller block and a larger grid"
         ],
     );
-    // A CPU holds one block at once.
-    let together = LaunchConfig::new(2, 4).cooperative();
+    // A CPU holds 64 blocks at once.
+    let together = LaunchConfig::new(65, 4).cooperative();
     let mut y = jit.zeros::<f32>(4)?;
     refused(
         jit.launch_with(&scale, together, args!(&other, 2.0f32, &mut y)),
         expect![
-            "kernel `scale`: a cooperative launch has 2 blocks, which have to be there at the same time, and this machine's CPU holds 1 of 4 threads and 0 bytes of dynamic shared memory (1 on each of 1 multiprocessors); launch at most 1, and loop over the grid in the kernel"
+            "kernel `scale`: a cooperative launch has 65 blocks, which have to be there at the same time, and this machine's CPU holds 64 of 4 threads and 0 bytes of dynamic shared memory (64 on each of 1 multiprocessors); launch at most 64, and loop over the grid in the kernel"
         ],
     );
     // What a `Jit` has prepared has the hooks and the globals of that.

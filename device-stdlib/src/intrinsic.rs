@@ -645,7 +645,7 @@ pub const fn has_meaning(row: &IntrinsicDef) -> bool {
         scalars = scalars && row.params[at].is_scalar();
         at += 1;
     }
-    scalars || matches!(row.meaning, Meaning::Body(_))
+    scalars || matches!(row.meaning, Meaning::Body(_) | Meaning::Grid)
 }
 
 /// Whether a row that takes references says that it reads or writes memory.

@@ -40,6 +40,7 @@ pub mod number;
 pub mod plain;
 pub mod random;
 mod table;
+pub mod target;
 pub mod time;
 pub mod vector;
 pub mod warp;
@@ -81,11 +82,13 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())
         .chain(barrier::rows())
+        .chain(group::grid_rows())
         .chain(math::rows())
         .chain([math::large_angle()])
         .chain(number::rows())
         .chain(integer::rows())
         .chain(integer::words::rows())
+        .chain(target::rows())
         .chain(time::rows())
         .chain(cache::rows())
 }

@@ -323,8 +323,8 @@ fn atomics() {
             }
         }
     }
-    // In 3 spaces and 3 orders: all 7 of 4 integers, 2 of 2 floats, swaps of 6 integers.
-    check(&cells, 9 * (4 * 7 + 2 * 2 + 6));
+    // In 3 spaces and 3 orders: all 7 of 4 integers, 2 more of one, 2 of 2 floats, swaps of 6 integers.
+    check(&cells, 9 * (4 * 7 + 2 + 2 * 2 + 6));
 }
 
 #[test]

@@ -71,6 +71,14 @@ const WAITS: IntrinsicDef = IntrinsicDef::new(
     Meaning::Warp(|_, _| [0; 32]),
 );
 
+static GIVES_OF_GRID: IntrinsicDef = IntrinsicDef::new(
+    "gives_of_grid",
+    &[],
+    TypePattern::Exact(Scalar::U32),
+    Meaning::Grid,
+)
+.with_effects(Effects::Memory);
+
 static NO_BODY: IntrinsicDef = IntrinsicDef::new(
     "no_body",
     &[TypePattern::Vector(&U32, 4)],
@@ -228,6 +236,13 @@ const BROKEN: &[Broken] = &[
          the IR; give it a `Meaning::Body`",
         |m| {
             m.intrinsics.push(&NO_BODY);
+        },
+    ),
+    (
+        "the row of intrinsic `gives_of_grid` waits for the grid, and gives something or does not say that it accesses \
+         memory; let it give nothing, with the effects `Memory`",
+        |m| {
+            m.intrinsics.push(&GIVES_OF_GRID);
         },
     ),
     (

@@ -193,3 +193,42 @@ fn launches_are_in_order() {
         jit.launch(&take, 1, 32, args!(&mut out)).expect("no race");
     }
 }
+
+/// The grid is waited for between what each thread writes and what those of another block read, and, but where it is
+/// wrong, before that is written again.
+#[kernel]
+fn of_other_blocks(x: &mut [u32], wrong: u32) {
+    let grid = this_grid();
+    let (i, n, tile) = (grid.rank() as usize, x.len(), shared!([u32; 8]));
+    tile[thread_idx().x] = i as u32;
+    for _ in 0..3 {
+        x[i] = tile[thread_idx().x];
+        grid.sync();
+        let other = x[(i + n / 2) % n];
+        if wrong == 0 {
+            grid.sync();
+        }
+        x[i] = other;
+        grid.sync();
+    }
+}
+
+#[test]
+fn waits_for_the_grid_order_blocks() {
+    let jit = jit(Checks::all());
+    for wrong in [0, 1] {
+        let mut x = jit.zeros::<u32>(32).expect("memory");
+        let config = LaunchConfig::new(4, 8).cooperative();
+        let launched = of_other_blocks.launch(&jit, config, &mut x, wrong);
+        if wrong == 0 {
+            assert!(launched.is_ok(), "{launched:?}");
+            continue;
+        }
+        let found = finding("no wait", launched);
+        let Finding::Race { first, second, .. } = &found else {
+            panic!("no race: {found}");
+        };
+        assert_ne!(first.block, second.block, "{found}");
+        assert_eq!([first.access, second.access], RW, "{found}");
+    }
+}

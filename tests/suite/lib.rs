@@ -21,11 +21,13 @@ mod array_shapes;
 mod array_structure;
 mod arrays;
 mod barrier_votes;
+mod block_orders;
 mod control;
 mod extensions;
 mod faults;
 pub mod files;
 mod graphs;
+mod grids;
 mod groups;
 mod launching;
 mod math;
@@ -64,6 +66,7 @@ mod rust_vectors;
 mod rust_views;
 mod rust_words;
 mod streams;
+mod targets;
 mod tricky_atomics;
 pub mod tricky_barriers;
 mod tricky_bits;
@@ -140,6 +143,8 @@ pub fn cases() -> Vec<Case> {
         addresses::CASES,
         warp::CASES,
         barrier_votes::CASES,
+        block_orders::CASES,
+        grids::CASES,
         groups::CASES,
         warp_patterns::CASES,
         tricky_grids::CASES,
@@ -147,6 +152,7 @@ pub fn cases() -> Vec<Case> {
         tricky_lanes::CASES,
         tricky_rows::CASES,
         tricky_warps::CASES,
+        targets::CASES,
         tricky_atomics::CASES,
         tricky_ends::CASES,
         tricky_barriers::CASES,

@@ -10,6 +10,7 @@ chapter![
     halves,
     extremes_of_floats,
     differences_and_rounds,
+    rounds_in_shared_memory,
     places_of_every_kind,
     generic_types,
     held_by_several,
@@ -192,6 +193,48 @@ fn differences_and_rounds(jit: &Jit) -> Outcome {
     assert_eq!(slots[..10], [12; 10]);
     // 120 is 17 times 7 and one more, which found the 0 at the start.
     assert_eq!(slots[16..23], [18, 17, 17, 17, 17, 17, 17]);
+    Ok(())
+}
+
+#[kernel]
+fn rounds_of_a_block(limit: u32, out: &mut [u32], slots: &mut [u32]) {
+    let (cells, thread) = (shared!([u32; 4]), thread_idx().x);
+    if thread < 4 {
+        cells[thread] = 9 * thread as u32;
+    }
+    barrier();
+    atomic_inc(&mut cells[0], limit);
+    atomic_dec_with(&mut cells[1], limit, Ordering::Relaxed, Scope::Block);
+    let up = atomic_inc(&mut cells[2 + thread % 2], limit);
+    atomic_add(&mut slots[up as usize], 1);
+    barrier();
+    if thread < 4 {
+        out[thread] = cells[thread];
+    }
+}
+
+fn rounds_in_shared_memory(jit: &Jit) -> Outcome {
+    for (limit, threads) in [(6u32, 100u32), (0, 33), (40, 31), (u32::MAX, 64)] {
+        let (mut out, mut slots) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(128)?);
+        rounds_of_a_block.launch(jit, (1, threads), limit, &mut out, &mut slots)?;
+        let mut cells = [0u32, 9, 18, 27];
+        let mut found = [0; 128];
+        let up = |x: u32| if x >= limit { 0 } else { x + 1 };
+        for thread in 0..threads as usize {
+            cells[0] = up(cells[0]);
+            let down = cells[1];
+            cells[1] = if down == 0 || down > limit {
+                limit
+            } else {
+                down - 1
+            };
+            let place = 2 + thread % 2;
+            found[cells[place] as usize] += 1;
+            cells[place] = up(cells[place]);
+        }
+        assert_eq!(out.to_vec()?, cells, "{limit} {threads}");
+        assert_eq!(slots.to_vec()?, found, "{limit} {threads}");
+    }
     Ok(())
 }
 

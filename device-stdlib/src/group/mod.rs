@@ -3,6 +3,7 @@
 //!
 //! | group | who is in it |
 //! |---|---|
+//! | [`this_grid()`] | the threads of the grid, of a cooperative launch |
 //! | [`this_block()`] | the threads of the block |
 //! | [`this_warp()`] | the lanes of the warp |
 //! | [`tile(n)`](tile()) | `n` lanes next to each other |
@@ -22,7 +23,9 @@
 //! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] |
 //! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] |
 //!
-//! [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has.
+//! [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has,
+//! [`block_radix_rank()`], [`block_radix_sort()`], [`block_merge_sort()`] and [`block_merge()`] put them in order,
+//! [`block_histogram()`] counts them, and [`block_look_back()`] is what the blocks before come to.
 //!
 //! Reductions and running sums take values of any type, structs and tuples among them, and any associative operator, as a closure. The order of
 //! ranks is kept, so it need not be commutative; floats are added up in the same order on each device.
@@ -80,14 +83,26 @@
 //! | file | subject |
 //! |---|---|
 //! | `group/lanes` | groups of lanes |
+//! | `group/grid` | the grid |
 //! | `group/block` | the block |
 //! | `group/collectives` | what they compute together |
 //! | `group/exchange` | the elements of a block in another arrangement |
+//! | `group/radix` | its elements in the order of digits |
+//! | `group/merge` | its elements in order by comparison |
+//! | `group/histogram` | how many of its elements are of each bin |
+//! | `group/look_back` | what the blocks before come to |
 
 mod block;
 mod collectives;
 mod exchange;
+mod grid;
+mod histogram;
 mod lanes;
+mod look_back;
+mod merge;
+mod radix;
+
+pub(crate) use grid::rows as grid_rows;
 
 pub use block::{BlockGroup, this_block};
 pub use collectives::{
@@ -96,4 +111,9 @@ pub use collectives::{
     warp_inclusive_scan, warp_reduce,
 };
 pub use exchange::{block_to_blocked, block_to_striped};
+pub use grid::{GridGroup, this_grid};
+pub use histogram::{block_histogram, block_histogram_add};
 pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
+pub use look_back::{block_look_back, look_back_tile};
+pub use merge::{block_merge, block_merge_sort};
+pub use radix::{block_radix_rank, block_radix_sort, block_radix_sort_pairs};

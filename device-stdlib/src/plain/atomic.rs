@@ -11,7 +11,7 @@
 //! | and, or, xor | loop | yes | | |
 //! | exchange | loop | yes | loop | yes |
 //! | compare-and-swap | yes | yes | | |
-//! | inc, dec | | loop, `u32` only | | |
+//! | inc, dec | | yes, `u32` only | | |
 //! | load, store (those of 8 bits and `bool`, too) | yes | yes | yes | yes |
 //!
 //! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
+use kiln_ir::Processor;
 use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::legal::Legal;
 
@@ -28,6 +29,12 @@ pub trait Isa: Send + Sync + 'static {
     /// # Errors
     /// All operations that it does not have, each with its line and a way out.
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations>;
+
+    /// The machine that questions of kernels about their target are answered for
+    /// ([`Known::TargetSm`](kiln_ir::Known::TargetSm)): a CPU, if it says nothing else.
+    fn processor(&self) -> Processor {
+        Processor::Host
+    }
 
     /// Whether a launch passes the address of a [`FaultChannel`](kiln_ir::fault::FaultChannel): each
     /// function that can fault then has it as a hidden parameter.

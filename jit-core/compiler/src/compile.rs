@@ -16,6 +16,7 @@ use inkwell::module::Module as LlvmModule;
 use inkwell::values::BasicValueEnum;
 use parking_lot::Mutex;
 
+use crate::answered;
 use crate::choices;
 use crate::code::{Assembled, Code, CompiledKernel, HostCode, KernelInfo, PtxCode};
 use crate::codegen::{
@@ -30,7 +31,7 @@ use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
 };
 use crate::ir::fault::fault_insts;
-use crate::ir::{FuncId, InstNode, IntrinsicDef, Module, Phase, verify};
+use crate::ir::{FuncId, InstNode, IntrinsicDef, Module, Phase, Processor, verify};
 use crate::job::{CompileJob, LegalJob};
 use crate::legal::{Legal, NotLegal};
 use crate::lower_abi::lower_abi;
@@ -82,6 +83,9 @@ impl Compiler<'_> {
         }
         let (mut job, contract) = self.prepare(job, onlooker)?;
         choices::write_out(&mut job.module, &job.options);
+        let isa = self.isas.of(&job.target);
+        let processor = isa.map_or(Processor::Host, |isa| isa.processor());
+        answered::answer(&mut job.module, processor);
         let contract = contract.of_changed(&job.module);
         onlooker.stage(Stage::Specialized, &job.module);
 

@@ -130,7 +130,7 @@ fn link_body(module: &mut Module, (operation, scalar): Written) -> Result<Option
     let library = match operation {
         Operation::Row(id) => match module.intrinsics[id].meaning {
             Meaning::Body(body) => body(scalar),
-            Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => None,
+            Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) | Meaning::Grid => None,
         },
         Operation::Remainder => remainder::body(scalar),
         Operation::Atomic(change) => change.body(scalar),

@@ -14,6 +14,7 @@
 //! This crate knows no hook, no library function and no array, and launches nothing: `kiln-jit-core` keeps and
 //! launches the code that is made here.
 
+mod answered;
 pub mod args;
 #[cfg(feature = "ndarray")]
 pub mod arrays;

@@ -50,6 +50,8 @@ pub(super) struct Program {
     pub(super) has_releases: bool,
     /// Whether lanes of a warp can synchronize, which orders their accesses.
     pub(super) synchronizes_warps: bool,
+    /// Whether blocks wait for all others of the grid.
+    pub(super) waits_for_grid: bool,
 }
 
 /// Where a function's things are while it is inlined.
@@ -101,6 +103,7 @@ pub(super) fn flatten(module: &Module) -> Result<Program> {
         dynamic_element: 1,
         has_releases: false,
         synchronizes_warps: false,
+        waits_for_grid: false,
     };
     let sites = kiln_ir::fault::fault_insts(module).into_iter().enumerate();
     let mut flattener = Flattener {

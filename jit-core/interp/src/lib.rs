@@ -4,7 +4,8 @@
 //! compiled CPU backend takes its place. It shares no code with code generation, it is
 //! deterministic, and it runs threads one after the other: a thread goes on until it ends or comes
 //! to a barrier; when all threads of the block have ended or wait, the barrier is passed. A thread
-//! that comes to an operation of its warp waits for the lanes it executes it with.
+//! that comes to an operation of its warp waits for the lanes it executes it with. Where blocks wait for all of the
+//! grid, each runs up to there, in order, before the first goes on.
 //!
 //! | file | subject |
 //! |---|---|
@@ -12,6 +13,7 @@
 //! | `fold` | what constants decide of a function, before any thread runs |
 //! | `ops` | what an op is, and the scalar functions ops call |
 //! | `run` | blocks, threads, the loop that executes ops |
+//! | `together` | blocks that wait for each other |
 //! | `warp` | which lanes execute an operation of a warp together, and its execution |
 //! | `memory` | every access to memory, checked against what the launch may touch |
 //! | `check` | races, barriers, uninitialized memory: looked for only where a launch asks for it |
@@ -23,11 +25,13 @@ mod fold;
 mod memory;
 mod ops;
 mod run;
+mod together;
 mod warp;
 
 use kiln_ir::abi::ParamLayout;
 use kiln_ir::block_order::BlockOrder;
 use kiln_ir::fault::FaultRecord;
+use kiln_ir::launch::DesertedGrid;
 use kiln_ir::legal::Legal;
 use kiln_ir::row_panic::RowPanic;
 use kiln_ir::stop::Stop;
@@ -179,6 +183,9 @@ pub enum InterpretError {
     /// A check found something.
     #[error(transparent)]
     Finding(#[from] Box<Finding>),
+    /// Blocks that wait for others that have ended.
+    #[error(transparent)]
+    DesertedGrid(#[from] DesertedGrid),
     /// A kernel that needs more registers or memory than the interpreter gives.
     #[error("{}", error_text!("kernel `{kernel}` is too large for the interpreter: {what}; split it"))]
     TooLarge {
@@ -216,6 +223,11 @@ impl InterpretedKernel {
         let program = flatten::flatten(legal)?;
         let layout = legal.layout().clone();
         Ok(Self { program, layout })
+    }
+
+    /// Whether blocks wait for all others of the grid: then all are there at the same time.
+    pub fn waits_for_grid(&self) -> bool {
+        self.program.waits_for_grid
     }
 
     /// How arguments are passed.

@@ -164,6 +164,27 @@ impl Arena {
         unsafe { self.start.write_bytes(fill, self.layout.size()) };
     }
 
+    /// A copy of all bytes.
+    ///
+    /// # Errors
+    /// The host has no memory left.
+    pub(super) fn copy(&self) -> Result<Vec<u8>, InterpretError> {
+        let mut bytes = many(0, self.layout.size())?;
+        // SAFETY: the arena is as long, and initialized; no reference into it exists.
+        unsafe {
+            self.start
+                .copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len())
+        };
+        Ok(bytes)
+    }
+
+    /// Puts back what [`Arena::copy`] gave of this arena.
+    pub(super) fn put_back(&mut self, bytes: &[u8]) {
+        let count = bytes.len().min(self.layout.size());
+        // SAFETY: the arena is as long; no reference into it exists.
+        unsafe { self.start.copy_from_nonoverlapping(bytes.as_ptr(), count) };
+    }
+
     /// Start address and size in bytes.
     pub(super) fn range(&self) -> (u64, u64) {
         (

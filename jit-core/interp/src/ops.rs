@@ -141,6 +141,8 @@ pub(super) enum Op {
     ForNext { i: Reg, bounds: Bounds, to: OpIndex },
     /// Waits for the block.
     Barrier,
+    /// Waits for one thread of each block.
+    Grid,
     /// Waits for lanes of the warp, and executes this operation of the program's with them.
     Warp { operation: u32 },
     /// Ends the thread.
@@ -513,5 +515,10 @@ pub(super) fn atomic(op: AtomicOp, scalar: Scalar) -> Option<Binary> {
         AtomicOp::Or => binary(BinaryOp::Or, scalar),
         AtomicOp::Xor => binary(BinaryOp::Xor, scalar),
         AtomicOp::Exchange => Some(|_, new| new),
+        AtomicOp::Increment => Some(|old, limit| if old >= limit { 0 } else { old + 1 }),
+        AtomicOp::Decrement => Some(|old, limit| match old == 0 || old > limit {
+            true => limit,
+            false => old - 1,
+        }),
     }
 }

@@ -14,11 +14,11 @@ use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
 
 /// What uninitialized shared memory is filled with, so that relying on it shows.
-const UNINITIALIZED: u8 = 0xAA;
+pub(super) const UNINITIALIZED: u8 = 0xAA;
 
 /// A thread between two turns.
-#[derive(Copy, Clone)]
-struct Thread {
+#[derive(Copy, Clone, Default)]
+pub(super) struct Thread {
     pc: OpIndex,
     ended: bool,
     iterations: u64,
@@ -30,6 +30,8 @@ struct Thread {
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Pause {
     Barrier,
+    /// One thread of each block.
+    Grid,
     /// The operation of its warp that it is at.
     Warp,
     Ended,
@@ -59,15 +61,29 @@ struct Bases {
 }
 
 /// Executes one launch.
-struct Runner<'a, C> {
-    program: &'a Program,
-    launch: &'a InterpretLaunch<'a>,
-    checker: C,
+pub(super) struct Runner<'a, C> {
+    pub(super) program: &'a Program,
+    pub(super) launch: &'a InterpretLaunch<'a>,
+    pub(super) checker: C,
     step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
     stop: &'a Stop,
-    fault: Option<FaultRecord>,
+    pub(super) fault: Option<FaultRecord>,
+}
+
+/// The memory of the block that runs.
+pub(super) struct BlockMemory {
+    pub(super) shared: Arena,
+    pub(super) local: Arena,
+}
+
+/// How far a block has come.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Reached {
+    End,
+    /// A wait for all of the grid.
+    Grid,
 }
 
 /// Runs a launch.
@@ -83,7 +99,7 @@ pub(super) unsafe fn run(
 ) -> Result<Option<FaultRecord>, InterpretError> {
     let threads = launch.block.iter().map(|&n| n as usize).product::<usize>();
     let dynamic = program.shared_bytes.next_multiple_of(16);
-    let mut shared = Arena::new(
+    let shared = Arena::new(
         dynamic as usize + launch.dynamic_shared as usize,
         UNINITIALIZED,
     )?;
@@ -113,13 +129,14 @@ pub(super) unsafe fn run(
         local: local.range(),
         device,
     };
+    let own = BlockMemory { shared, local };
     if checks.is_none() {
-        return Runner::new(program, launch, memory, bases, Off, stop).grid(&mut shared);
+        return Runner::new(program, launch, memory, bases, Off, stop).grid(own);
     }
     let checker = On::new(program, launch, checks, &watched)?;
     let mut runner = Runner::new(program, launch, memory, bases, checker, stop);
     runner.step_limit = checks.iterations().or(launch.step_limit);
-    runner.grid(&mut shared)
+    runner.grid(own)
 }
 
 impl<'a, C: Checker> Runner<'a, C> {
@@ -144,42 +161,55 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     /// All blocks, in the order of the launch.
-    fn grid(mut self, shared: &mut Arena) -> Result<Option<FaultRecord>, InterpretError> {
-        let [bx, by, bz] = self.launch.block.map(|n| n as usize);
-        let threads = bx * by * bz;
-        let [gx, gy, _] = self.launch.grid.map(u64::from);
-        let registers = self.program.registers.max(1) as usize;
-        let mut file = many(0u64, registers * threads)?;
-        let mut states = vec![
-            Thread {
-                pc: 0,
-                ended: false,
-                iterations: 0,
-                waits: None
-            };
-            threads
-        ];
-        let total = self.launch.grid.iter().map(|&n| u64::from(n)).product();
-        let order = self.launch.order.of(total);
-        for place in 0..total {
-            if place > 0 {
-                shared.refill(UNINITIALIZED);
-            }
-            let n = order.as_ref().map_or(place, |order| order.at(place));
-            let [x, y] = [n, n / gx];
-            let block = [x % gx, y % gy, y / gy].map(|n| n as u32);
-            match self.block(block, &mut file, &mut states) {
-                // The thread that ended early may be the cause of what was found.
-                Err(InterpretError::Finding(_)) if self.fault.is_some() => {
-                    return Ok(self.fault);
-                }
-                result => result?,
-            }
+    fn grid(mut self, mut own: BlockMemory) -> Result<Option<FaultRecord>, InterpretError> {
+        let ran = match self.program.waits_for_grid {
+            true => self.together(&mut own),
+            false => self.one_by_one(&mut own.shared),
+        };
+        match ran {
+            // The thread that ended early may be the cause of what was found, or waited for.
+            Err(InterpretError::Finding(_) | InterpretError::DesertedGrid(_))
+                if self.fault.is_some() => {}
+            result => result?,
         }
         Ok(self.fault)
     }
 
-    fn block(
+    /// Each block to its end before the next one begins.
+    fn one_by_one(&mut self, shared: &mut Arena) -> Result<(), InterpretError> {
+        let (mut file, mut states) = self.threads()?;
+        for (place, block) in self.blocks().enumerate() {
+            if place > 0 {
+                shared.refill(UNINITIALIZED);
+            }
+            self.start(block, &mut file, &mut states)?;
+            self.go_on(block, &mut file, &mut states)?;
+        }
+        Ok(())
+    }
+
+    /// The registers and states of the threads of a block.
+    pub(super) fn threads(&self) -> Result<(Vec<u64>, Vec<Thread>), InterpretError> {
+        let threads = self.launch.block.iter().map(|&n| n as usize).product();
+        let registers = self.program.registers.max(1) as usize;
+        let file = many(0u64, registers * threads)?;
+        Ok((file, vec![Thread::default(); threads]))
+    }
+
+    /// The blocks of the launch, in its order.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = [u32; 3]> + use<C> {
+        let [gx, gy, gz] = self.launch.grid.map(u64::from);
+        let total = gx * gy * gz;
+        let order = self.launch.order.of(total);
+        (0..total).map(move |place| {
+            let n = order.as_ref().map_or(place, |order| order.at(place));
+            let [x, y] = [n, n / gx];
+            [x % gx, y % gy, y / gy].map(|n| n as u32)
+        })
+    }
+
+    /// Puts the threads of a block at their beginning.
+    pub(super) fn start(
         &mut self,
         block: [u32; 3],
         file: &mut [u64],
@@ -191,12 +221,7 @@ impl<'a, C: Checker> Runner<'a, C> {
             let position = self.position(block, 0);
             return Err(self.error(Trouble::Stopped, 0, &position));
         }
-        states.fill(Thread {
-            pc: 0,
-            ended: false,
-            iterations: 0,
-            waits: None,
-        });
+        states.fill(Thread::default());
         for regs in file.chunks_exact_mut(registers) {
             for &(reg, offset, bytes) in &self.program.params {
                 let at = offset as usize;
@@ -206,19 +231,40 @@ impl<'a, C: Checker> Runner<'a, C> {
                 regs[reg as usize] = u64::from_le_bytes(word);
             }
         }
+        Ok(())
+    }
+
+    /// Takes the threads of a block to their ends, or to where the block waits for the grid: those that wait for that go
+    /// on at the next call.
+    pub(super) fn go_on(
+        &mut self,
+        block: [u32; 3],
+        file: &mut [u64],
+        states: &mut [Thread],
+    ) -> Result<Reached, InterpretError> {
+        let registers = self.program.registers.max(1) as usize;
+        for state in states.iter_mut() {
+            state.waits = state.waits.filter(|&pause| pause != Pause::Grid);
+        }
         // Each round takes every thread that has not ended to its next barrier, warp after warp.
         while states.iter().any(|t| !t.ended) {
             let lanes = file.chunks_mut(WARP_LANES * registers);
             for (n, (states, file)) in states.chunks_mut(WARP_LANES).zip(lanes).enumerate() {
                 self.warp(block, (n * WARP_LANES) as u32, file, states)?;
             }
+            if states.iter().any(|t| t.waits == Some(Pause::Grid)) {
+                return Ok(Reached::Grid);
+            }
             if C::ON {
                 let waiting = states.iter().enumerate().filter(|(_, t)| !t.ended);
                 self.checker
                     .barrier(waiting.map(|(n, t)| (n as u32, t.pc - 1)))?;
             }
+            for state in states.iter_mut() {
+                state.waits = None;
+            }
         }
-        Ok(())
+        Ok(Reached::End)
     }
 
     /// Takes the threads of a warp, of which `first` is the first one, to their next barrier.
@@ -230,9 +276,6 @@ impl<'a, C: Checker> Runner<'a, C> {
         states: &mut [Thread],
     ) -> Result<(), InterpretError> {
         let registers = self.program.registers.max(1) as usize;
-        for state in states.iter_mut() {
-            state.waits = None;
-        }
         loop {
             let lanes = states.iter_mut().zip(file.chunks_exact_mut(registers));
             for (n, (state, regs)) in (first..).zip(lanes) {
@@ -536,6 +579,10 @@ impl<'a, C: Checker> Runner<'a, C> {
                 Op::Barrier => {
                     state.pc += 1;
                     return Ok(Pause::Barrier);
+                }
+                Op::Grid => {
+                    state.pc += 1;
+                    return Ok(Pause::Grid);
                 }
                 Op::Warp { .. } => return Ok(Pause::Warp),
                 Op::End => return Ok(Pause::Ended),

@@ -39,6 +39,8 @@ pub struct KernelInfo {
     pub launch_bounds: Option<LaunchBounds>,
     /// Static shared memory in bytes, as the IR declares it.
     pub shared_bytes: u64,
+    /// Whether blocks wait for all others of the grid, so that launches have to be cooperative.
+    pub waits_for_grid: bool,
 }
 
 /// A hidden value of a kernel, as launches see it.
@@ -87,6 +89,18 @@ impl HiddenInfo {
 }
 
 impl Legal {
+    /// Whether blocks wait for all others of the grid.
+    fn waits_for_grid(&self) -> bool {
+        let mut waits = false;
+        for function in self.functions.values() {
+            function.for_each_inst(|_, inst| {
+                let row = function.insts[inst].data.intrinsic();
+                waits |= row.is_some_and(|(id, _)| self.intrinsics[id].waits_for_grid());
+            });
+        }
+        waits
+    }
+
     /// What launches pass besides arguments, but for what the device gives.
     fn hidden_values(&self) -> Vec<HiddenInfo> {
         let given = |(id, data): (HiddenParam, &HiddenData)| match data.source {
@@ -118,6 +132,7 @@ impl KernelInfo {
             kernel_tag,
             launch_bounds: kernel.launch_bounds,
             shared_bytes,
+            waits_for_grid: legal.waits_for_grid(),
         }
     }
 }

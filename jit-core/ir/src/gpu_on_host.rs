@@ -82,6 +82,8 @@ pub enum Operation {
     Exit,
     /// The barrier of the block.
     Barrier,
+    /// The wait for one thread of each block.
+    Grid,
     /// Bytes of dynamic shared memory.
     DynamicSharedBytes,
     /// The index of the thread in its block, in x, y or z.

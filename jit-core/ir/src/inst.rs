@@ -169,6 +169,10 @@ pub enum AtomicOp {
     Xor,
     /// Exchange.
     Exchange,
+    /// Of a `u32`: one more, or 0 where it was the operand or more.
+    Increment,
+    /// Of a `u32`: one less, or the operand where it was 0 or more than that.
+    Decrement,
 }
 
 /// What floats of 32 and 64 bits have of [`AtomicOp`] in a legal module.
@@ -186,7 +190,13 @@ impl AtomicOp {
         match self {
             AtomicOp::Add => Some(FloatAtomic::Add),
             AtomicOp::Exchange => Some(FloatAtomic::Exchange),
-            AtomicOp::Min | AtomicOp::Max | AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => None,
+            AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Increment
+            | AtomicOp::Decrement => None,
         }
     }
 
@@ -194,14 +204,35 @@ impl AtomicOp {
     pub fn takes_floats(self) -> bool {
         match self {
             AtomicOp::Add | AtomicOp::Min | AtomicOp::Max | AtomicOp::Exchange => true,
-            AtomicOp::And | AtomicOp::Or | AtomicOp::Xor => false,
+            AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Increment
+            | AtomicOp::Decrement => false,
+        }
+    }
+
+    /// Whether the number goes round at the operand: then it is a `u32`.
+    pub fn goes_round(self) -> bool {
+        match self {
+            AtomicOp::Increment | AtomicOp::Decrement => true,
+            AtomicOp::Add
+            | AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Exchange => false,
         }
     }
 
     /// Whether numbers of a type can be changed so: those of 16, 32 and 64 bits. Of 8 bits there is no
     /// compare-and-swap on GPUs (PTX ISA, "atom"), and one of the word around them would write their neighbours.
     pub fn is_on(self, scalar: Scalar) -> bool {
-        scalar.bytes() > 1 && (!scalar.is_float() || self.takes_floats())
+        match self.goes_round() {
+            true => scalar.is_int() && !scalar.is_signed_int() && scalar.bits() == 32,
+            false => scalar.bytes() > 1 && (!scalar.is_float() || self.takes_floats()),
+        }
     }
 
     /// Whether every target has the operation on a type. Any other becomes a loop around compare-and-swap before
@@ -245,7 +276,7 @@ all_variants! {
     UnaryOp { Neg, Not }
     BinaryOp { Add, Sub, Mul, Div, Rem, Min, Max, And, Or, Xor, Shl, Shr }
     CompareOp { Eq, Ne, Lt, Le, Gt, Ge }
-    AtomicOp { Add, Min, Max, And, Or, Xor, Exchange }
+    AtomicOp { Add, Min, Max, And, Or, Xor, Exchange, Increment, Decrement }
     Scope { Block, Device, System }
     Ordering { Relaxed, Acquire, Release, AcquireRelease, SequentiallyConsistent }
 }

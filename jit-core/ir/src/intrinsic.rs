@@ -153,6 +153,10 @@ pub enum Meaning {
     /// a module becomes legal, calls of the function take the place of the row, but on a GPU for which it has
     /// a cell. `None`: it has no function for this type.
     Body(fn(Scalar) -> Option<Module>),
+    /// The wait of a thread until one thread of each block of the grid has come to it: what all of them have written
+    /// before, all see after it. It gives nothing, and its arguments are for the cells of machines alone. A kernel with
+    /// it is launched cooperatively.
+    Grid,
 }
 
 impl Meaning {
@@ -163,6 +167,7 @@ impl Meaning {
             Meaning::Position(_) => "Position",
             Meaning::Warp(_) => "Warp",
             Meaning::Body(_) => "Body",
+            Meaning::Grid => "Grid",
         }
     }
 }
@@ -351,6 +356,12 @@ impl IntrinsicDef {
     pub fn is_of_warp(&self) -> bool {
         let of_warp = self.known.is_some_and(Known::is_of_warp);
         of_warp || self.effects.meets() || self.uniformity == Uniformity::Warp
+    }
+
+    /// Whether a thread waits in it for one of each block ([`Meaning::Grid`]).
+    pub fn waits_for_grid(&self) -> bool {
+        let gives_nothing = self.result == TypePattern::Unit;
+        matches!(self.meaning, Meaning::Grid) && gives_nothing && self.effects == Effects::Memory
     }
 
     /// Whether all that it takes and gives are scalars.

@@ -46,7 +46,7 @@ keywords! {
     CompareOp { Eq = "eq", Ne = "ne", Lt = "lt", Le = "le", Gt = "gt", Ge = "ge", }
     AtomicOp {
         Add = "add", Min = "min", Max = "max", And = "and", Or = "or", Xor = "xor",
-        Exchange = "exchange",
+        Exchange = "exchange", Increment = "inc", Decrement = "dec",
     }
     Scope { Block = "block", Device = "device", System = "system", }
     Ordering {

@@ -269,6 +269,15 @@ pub enum LaunchError {
         /// Multiprocessors.
         multiprocessors: u32,
     },
+    /// A launch whose blocks need not be there at the same time, of a kernel whose blocks wait for each other.
+    #[error("{}", error_text!(
+        "kernel `{kernel}`: its blocks wait for all others of the grid (`this_grid().sync()`), which have to be there \
+         at the same time; launch it cooperatively, `LaunchConfig::new(grid, block).cooperative()`"
+    ))]
+    NotCooperative {
+        /// The kernel.
+        kernel: String,
+    },
     /// A buffer lies on another device.
     #[error("{}", error_text!(
         "kernel `{kernel}`: argument {} (`{argument}`) lies on {owner}, and the launch is on \
@@ -389,6 +398,23 @@ pub enum LaunchStopped {
 }
 
 debug_as_text!(LaunchStopped);
+
+/// Blocks that wait for all others of the grid, of which some have ended.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!(
+    "kernel `{kernel}`: {waiting} of {blocks} blocks wait for all of the grid (`this_grid().sync()`), and the others have \
+     ended; let every block come to it as often as the others, also one that has nothing to do"
+))]
+pub struct DesertedGrid {
+    /// The kernel.
+    pub kernel: String,
+    /// Blocks that wait.
+    pub waiting: u64,
+    /// Blocks of the launch.
+    pub blocks: u64,
+}
+
+debug_as_text!(DesertedGrid);
 
 impl LaunchStopped {
     /// Why a launch was ended, if it was and the reason is not told elsewhere.
@@ -625,7 +651,11 @@ impl OneDimension {
         let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
         let left = u64::from(limits.shared_bytes).checked_sub(kernel.shared_bytes);
         OneDimension {
-            blocks: left.map_or(0, |_| limits.grid[0]),
+            // Where blocks wait for each other, whether the launch is cooperative is asked besides.
+            blocks: left.map_or(0, |_| match kernel.waits_for_grid {
+                true => 0,
+                false => limits.grid[0],
+            }),
             threads: limits.block_threads.min(promised).min(limits.block[0]),
             // No more than the limit.
             shared_bytes: left.unwrap_or(0) as u32,
@@ -649,7 +679,7 @@ pub fn is_possible(config: &LaunchConfig, limits: &LaunchLimits, kernel: &Kernel
     let promised = kernel.launch_bounds.map_or(u32::MAX, |b| b.max_threads);
     let threads = limits.block_threads.min(promised);
     let shared = u64::from(config.shared_bytes).saturating_add(kernel.shared_bytes);
-    if shared > u64::from(limits.shared_bytes) {
+    if shared > u64::from(limits.shared_bytes) || kernel.waits_for_grid && !config.cooperative {
         return false;
     }
     is_within(config, limits, threads)
@@ -705,6 +735,9 @@ fn check_each(
                 given: config.block.count(),
             })
         }
+        _ if kernel.waits_for_grid && !config.cooperative => Err(LaunchError::NotCooperative {
+            kernel: kernel.name.clone(),
+        }),
         _ => Ok(()),
     }
 }

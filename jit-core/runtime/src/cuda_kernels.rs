@@ -99,6 +99,7 @@ mod tests {
             kernel_tag: tag,
             launch_bounds: None,
             shared_bytes: 0,
+            waits_for_grid: false,
         })
     }
 

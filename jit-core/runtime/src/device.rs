@@ -149,6 +149,9 @@ pub trait LoadedCode: Any + Send + Sync {
     }
 }
 
+/// How many blocks a device on the host holds at once, each on a thread of the system or of its own making.
+pub(crate) const BLOCKS_TOGETHER: u32 = 64;
+
 /// How many blocks of a launch a device holds at once.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
@@ -424,7 +427,7 @@ pub trait Backend: Send + Sync {
         None
     }
     /// How many blocks of so many threads, and so much dynamic shared memory, a multiprocessor holds at once. A device
-    /// that runs one block after the other on each of its threads holds one in all.
+    /// that runs one block to its end before the next holds one in all.
     fn occupancy(&self, _code: &dyn LoadedCode, _threads: u32, _shared: u32) -> Result<Occupancy> {
         Ok(Occupancy {
             blocks: 1,

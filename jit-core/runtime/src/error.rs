@@ -1,7 +1,7 @@
 //! What goes wrong on a device, whichever it is.
 
 use kiln_interp::InterpretError;
-use kiln_ir::launch::{KernelFault, LaunchStopped};
+use kiln_ir::launch::{DesertedGrid, KernelFault, LaunchStopped};
 use kiln_ir::row_panic::RowPanic;
 use kiln_ir::{debug_as_text, error_text};
 
@@ -36,6 +36,9 @@ pub enum DeviceError {
     /// A launch was ended before its time.
     #[error(transparent)]
     Stopped(#[from] LaunchStopped),
+    /// Blocks waited for others that had ended.
+    #[error(transparent)]
+    DesertedGrid(#[from] DesertedGrid),
     /// The function of an intrinsic's row panicked.
     #[error(transparent)]
     RowPanic(#[from] RowPanic),

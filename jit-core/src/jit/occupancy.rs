@@ -72,7 +72,7 @@ impl Jit {
             if specialized.is_by_block() {
                 return Ok(any);
             }
-            let loaded = self.code_for(specialized, &LaunchConfig::new(1, 1))?;
+            let loaded = self.code_for(specialized, &LaunchConfig::new(1, 1).cooperative())?;
             let best = self.0.device.backend().best_block(loaded.code(), 0, most)?;
             Ok(best.unwrap_or(any))
         });
@@ -151,7 +151,9 @@ impl Prepared {
     /// # Errors
     /// A block that the device does not have; code that cannot be compiled; a device that has failed.
     pub fn occupancy(&self, block: impl Into<Dim3>, shared_bytes: u32) -> Result<Occupancy> {
-        let config = LaunchConfig::new(1, block).shared_bytes(shared_bytes);
+        let config = LaunchConfig::new(1, block)
+            .shared_bytes(shared_bytes)
+            .cooperative();
         let loaded = self.jit.code_for(&self.specialized, &config)?;
         self.jit.occupancy_of(&loaded, &config)
     }

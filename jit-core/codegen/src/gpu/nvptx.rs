@@ -179,7 +179,11 @@ impl Dialect for PtxTarget {
         order: Order,
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         let operation = match operation {
-            Atomic::Modify(_) if order == (Ordering::Relaxed, Scope::Device) => return Ok(None),
+            Atomic::Modify(op)
+                if order == (Ordering::Relaxed, Scope::Device) && !op.goes_round() =>
+            {
+                return Ok(None);
+            }
             Atomic::Modify(op) => ptx_operation(op, scalar),
             Atomic::CompareAndSwap => format!("cas.b{}", scalar.bits()),
         };
@@ -245,6 +249,8 @@ fn ptx_operation(op: AtomicOp, scalar: Scalar) -> String {
         AtomicOp::Or => format!("or.b{bits}"),
         AtomicOp::Xor => format!("xor.b{bits}"),
         AtomicOp::Exchange => format!("exch.b{bits}"),
+        AtomicOp::Increment => format!("inc.u{bits}"),
+        AtomicOp::Decrement => format!("dec.u{bits}"),
     }
 }
 

@@ -3,6 +3,7 @@
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
+use kiln_ir::Processor;
 use kiln_ir::code::{Code, PtxCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
@@ -42,6 +43,10 @@ impl Isa for PtxIsa {
 
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
         check_legal(legal, &self.target)
+    }
+
+    fn processor(&self) -> Processor {
+        self.target.processor()
     }
 
     fn has_fault_channel(&self) -> bool {

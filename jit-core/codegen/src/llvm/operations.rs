@@ -69,6 +69,8 @@ pub(crate) fn llvm_operation(op: AtomicOp, signed: bool) -> AtomicRMWBinOp {
         (AtomicOp::Or, _) => AtomicRMWBinOp::Or,
         (AtomicOp::Xor, _) => AtomicRMWBinOp::Xor,
         (AtomicOp::Exchange, _) => AtomicRMWBinOp::Xchg,
+        (AtomicOp::Increment, _) => AtomicRMWBinOp::UIncWrap,
+        (AtomicOp::Decrement, _) => AtomicRMWBinOp::UDecWrap,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Atomic changes of any kind: loops around compare-and-swap.
 
-use crate::ir::{Ordering, Scope, Type};
+use crate::ir::{AtomicOp, Ordering, Scope, Type};
 
 use super::{IntoVal, KernelBuilder, Place, Val};
 
@@ -75,22 +75,14 @@ impl<'k> Place<'k> {
     /// ```
     #[track_caller]
     pub fn atomic_inc(self, limit: impl IntoVal<'k>, ordering: Ordering, scope: Scope) -> Val<'k> {
-        let k = self.address().builder();
-        let limit = limit.into_val(k, Some(Type::U32));
-        self.atomic_update(ordering, scope, |old| {
-            old.ge(limit).select(k.lit(Type::U32, 0), old + 1)
-        })
+        self.atomic(AtomicOp::Increment, limit, ordering, scope)
     }
 
     /// Atomically replaces the value `v` by `limit` if it is 0 or above `limit`, else by `v - 1`; returns the old `v`
     /// (CUDA guide, `atomicDec`). The value is a `u32`.
     #[track_caller]
     pub fn atomic_dec(self, limit: impl IntoVal<'k>, ordering: Ordering, scope: Scope) -> Val<'k> {
-        let k = self.address().builder();
-        let limit = limit.into_val(k, Some(Type::U32));
-        self.atomic_update(ordering, scope, |old| {
-            (old.eq(0) | old.gt(limit)).select(limit, old - 1)
-        })
+        self.atomic(AtomicOp::Decrement, limit, ordering, scope)
     }
 
     /// The place as one of a type that is as large.

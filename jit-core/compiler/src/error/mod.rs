@@ -45,7 +45,7 @@ use crate::definition::{ModuleError, RecursionError, SignatureChanged};
 use crate::hook::{HookError, HookSetError};
 use crate::interp::InterpretError;
 use crate::ir::{LinkError, ParseError, VerifyErrors, readable};
-use crate::launch::{KernelFault, LaunchError, LaunchStopped};
+use crate::launch::{DesertedGrid, KernelFault, LaunchError, LaunchStopped};
 use crate::legal::NotLegal;
 use crate::lent::dlpack::TensorError;
 use crate::row_panic::RowPanic;
@@ -130,7 +130,7 @@ subjects! {
     HookSet(HookSetError): [];
     Launch(LaunchError): [];
     Graph(GraphError): [];
-    Run(RunError): [KernelFault, LaunchStopped, RowPanic, Box<Finding>];
+    Run(RunError): [KernelFault, LaunchStopped, DesertedGrid, RowPanic, Box<Finding>];
     Memory(MemoryError): [InvalidValue, TensorError];
     Inspect(InspectError): [];
     Library(LibraryError): [];
@@ -191,6 +191,7 @@ impl From<DeviceError> for Error {
         match error {
             DeviceError::Fault(fault) => fault.into(),
             DeviceError::Stopped(stopped) => stopped.into(),
+            DeviceError::DesertedGrid(deserted) => deserted.into(),
             DeviceError::RowPanic(panic) => panic.into(),
             DeviceError::Interpret(error) => error.into(),
             DeviceError::HostMemory { bytes } => MemoryError::Host { bytes }.into(),

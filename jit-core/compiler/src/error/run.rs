@@ -3,7 +3,7 @@
 use crate::checks::Finding;
 use crate::interp::InterpretError;
 use crate::ir::debug_as_text;
-use crate::launch::{KernelFault, LaunchStopped};
+use crate::launch::{DesertedGrid, KernelFault, LaunchStopped};
 use crate::row_panic::RowPanic;
 
 /// What a launch did, or what was done to it, instead of coming to its end.
@@ -16,6 +16,9 @@ pub enum RunError {
     /// A launch that was ended before its time.
     #[error(transparent)]
     Stopped(#[from] LaunchStopped),
+    /// Blocks waited for others that had ended.
+    #[error(transparent)]
+    DesertedGrid(#[from] DesertedGrid),
     /// The function of an intrinsic's row panicked.
     #[error(transparent)]
     RowPanic(#[from] RowPanic),

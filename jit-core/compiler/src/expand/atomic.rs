@@ -37,7 +37,8 @@ impl Change {
             AtomicOp::And => old & operand,
             AtomicOp::Or => old | operand,
             AtomicOp::Xor => old ^ operand,
-            AtomicOp::Exchange => operand,
+            // What goes round is of `u32`, which every target has it on.
+            AtomicOp::Exchange | AtomicOp::Increment | AtomicOp::Decrement => operand,
         }
     }
 }

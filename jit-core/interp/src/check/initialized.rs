@@ -5,7 +5,7 @@ use crate::checks::Access;
 use crate::memory::many;
 
 /// A flag for each byte of some ranges.
-pub(super) struct Initialized {
+pub(crate) struct Initialized {
     /// The start of each range, and its flags.
     ranges: Vec<(u64, Vec<bool>)>,
 }
@@ -21,6 +21,20 @@ impl Initialized {
             all.push((start, many(false, bytes as usize)?));
         }
         Ok(Initialized { ranges: all })
+    }
+
+    /// The flags as they are.
+    ///
+    /// # Errors
+    /// The host has no memory left.
+    pub(super) fn copy(&self) -> Result<Self, InterpretError> {
+        let mut ranges = Vec::new();
+        for (start, flags) in &self.ranges {
+            let mut copy = many(false, flags.len())?;
+            copy.copy_from_slice(flags);
+            ranges.push((*start, copy));
+        }
+        Ok(Initialized { ranges })
     }
 
     /// A new block: everything is as if never written.

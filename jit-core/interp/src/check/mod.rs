@@ -48,8 +48,20 @@ pub(super) trait Checker {
     /// Whether there is anything to tell.
     const ON: bool;
 
+    /// What is kept of a block while others run.
+    type OfBlock;
+
     /// A block starts.
     fn start_block(&mut self, block: [u32; 3]);
+
+    /// The block that runs waits for all of the grid.
+    fn put_aside(&mut self) -> Result<Self::OfBlock, InterpretError>;
+
+    /// All blocks have come to a wait for the grid, which orders what they did before what they will do.
+    fn grid(&mut self);
+
+    /// A block goes on after that.
+    fn take_up(&mut self, block: [u32; 3], kept: Self::OfBlock);
 
     /// A thread accesses `bytes` bytes at an address that is the launch's.
     fn access(&mut self, touch: Touch, address: u64, bytes: u8) -> Result<(), Box<Finding>>;
@@ -79,8 +91,17 @@ pub(super) struct Off;
 
 impl Checker for Off {
     const ON: bool = false;
+    type OfBlock = ();
 
     fn start_block(&mut self, _: [u32; 3]) {}
+
+    fn put_aside(&mut self) -> Result<(), InterpretError> {
+        Ok(())
+    }
+
+    fn grid(&mut self) {}
+
+    fn take_up(&mut self, _: [u32; 3], (): ()) {}
 
     fn access(&mut self, _: Touch, _: u64, _: u8) -> Result<(), Box<Finding>> {
         Ok(())
@@ -213,12 +234,29 @@ impl<'a> On<'a> {
 
 impl Checker for On<'_> {
     const ON: bool = true;
+    type OfBlock = Initialized;
 
     fn start_block(&mut self, block: [u32; 3]) {
         self.block = block;
         self.order.start_block(self.shared_range);
         self.started.push(block);
         self.initialized.forget();
+    }
+
+    fn put_aside(&mut self) -> Result<Initialized, InterpretError> {
+        self.initialized.copy()
+    }
+
+    fn grid(&mut self) {
+        self.order.grid();
+    }
+
+    // To what orders accesses it is another block, which did nothing so far: all before is ordered.
+    fn take_up(&mut self, block: [u32; 3], kept: Initialized) {
+        self.block = block;
+        self.order.start_block(self.shared_range);
+        self.started.push(block);
+        self.initialized = kept;
     }
 
     fn access(&mut self, touch: Touch, address: u64, bytes: u8) -> Result<(), Box<Finding>> {

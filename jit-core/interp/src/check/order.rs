@@ -20,6 +20,8 @@ pub(super) struct Order {
     starts: Vec<u64>,
     /// When the block that runs started.
     block: u64,
+    /// When the latest wait for the grid was over.
+    grid: u64,
     /// When the latest barrier of the block was passed.
     interval: u64,
     /// For each thread, up to when the accesses of each lane of its warp are ordered before what it
@@ -37,6 +39,7 @@ impl Order {
             now: 0,
             starts: Vec::new(),
             block: 0,
+            grid: 0,
             interval: 0,
             known: vec![[0; LANES]; known],
             released: releases.then(|| Released::new(threads)),
@@ -55,6 +58,12 @@ impl Order {
         if let Some(released) = &mut self.released {
             released.start_block(shared);
         }
+    }
+
+    /// All blocks have waited for each other.
+    pub(super) fn grid(&mut self) {
+        self.barrier();
+        self.grid = self.now;
     }
 
     /// Which of the blocks so far ran at a time.
@@ -180,7 +189,7 @@ impl Order {
 
     /// Whether nothing orders an access of an earlier block before one now by `thread`.
     pub(super) fn is_unordered_of_earlier_block(&self, who: Who, thread: u32) -> bool {
-        self.is_of_earlier_block(who) && !self.is_acquired(who, thread)
+        self.is_of_earlier_block(who) && who.time >= self.grid && !self.is_acquired(who, thread)
     }
 
     /// Whether a release that `thread` has acquired came after an earlier access.

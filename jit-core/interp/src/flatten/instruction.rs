@@ -387,6 +387,10 @@ impl<'m> Flattener<'m> {
                             scalar,
                         });
                     }
+                    Meaning::Grid => {
+                        self.program.waits_for_grid = true;
+                        self.push(Op::Grid);
+                    }
                     Meaning::Body(_) => {
                         return Err(self.unverified("an intrinsic that was not expanded"));
                     }

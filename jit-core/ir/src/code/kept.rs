@@ -137,6 +137,7 @@ macro_rules! structures {
 structures! {
     KernelInfo {
         name, param_names, layout, hidden, fault_sites, print_sites, kernel_tag, launch_bounds, shared_bytes,
+        waits_for_grid,
     }
     HiddenInfo { name, source, ty, element, is_address, bytes, item, location, passed }
     ParamLayout { params, visible, fault_channel, slots, size }
@@ -498,6 +499,7 @@ mod tests {
                 min_blocks: 2,
             }),
             shared_bytes: 1 << 33,
+            waits_for_grid: true,
         }
     }
 

@@ -13,10 +13,11 @@ use crate::{AtomicOp, IntrinsicDef, Scalar};
 const COMPARE_AND_SWAP: &str = "compare_and_swap";
 
 /// The words of the operations that have no parts.
-const PLAIN: [(&str, Operation); 6] = [
+const PLAIN: [(&str, Operation); 7] = [
     ("nothing", Operation::Nothing),
     ("exit", Operation::Exit),
     ("barrier", Operation::Barrier),
+    ("grid", Operation::Grid),
     ("dynamic_shared_bytes", Operation::DynamicSharedBytes),
     ("turn", Operation::Turn),
     ("accessed", Operation::Accessed),
@@ -84,6 +85,7 @@ fn written(operation: &Operation, rows: &mut Vec<&'static IntrinsicDef>) -> Stri
         Operation::Nothing
         | Operation::Exit
         | Operation::Barrier
+        | Operation::Grid
         | Operation::DynamicSharedBytes
         | Operation::Turn
         | Operation::Accessed => {

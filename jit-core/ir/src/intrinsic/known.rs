@@ -115,11 +115,16 @@ pub enum Known {
     Reduce(Reduction),
     /// The lanes wait for each other, and see what they wrote.
     WarpSync,
+    /// Whether the target is a GPU, a `bool`.
+    TargetIsGpu,
+    /// The architecture of NVIDIA's that the target is, 90 for sm_90; 0 of any other.
+    TargetSm,
 }
 
 /// What a row means, roughly.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Kind {
+    Function,
     Position,
     Warp,
 }
@@ -131,9 +136,12 @@ impl Known {
     /// Whether the operation is about lanes of a warp: there are then 32 of them.
     pub(crate) fn is_of_warp(self) -> bool {
         match self {
-            Known::ThreadIdx(_) | Known::BlockIdx(_) | Known::BlockDim(_) | Known::GridDim(_) => {
-                false
-            }
+            Known::ThreadIdx(_)
+            | Known::BlockIdx(_)
+            | Known::BlockDim(_)
+            | Known::GridDim(_)
+            | Known::TargetIsGpu
+            | Known::TargetSm => false,
             Known::LaneId
             | Known::WarpId
             | Known::LaneMask(_)
@@ -167,6 +175,8 @@ impl Known {
             Known::Match(_) => (Kind::Warp, &[Some(U32), None], U32),
             Known::Reduce(_) => (Kind::Warp, &[Some(U32), None], TypePattern::SameAs(1)),
             Known::WarpSync => (Kind::Warp, &[Some(U32)], TypePattern::Unit),
+            Known::TargetIsGpu => (Kind::Function, &[], BOOL),
+            Known::TargetSm => (Kind::Function, &[], U32),
         }
     }
 
@@ -183,7 +193,8 @@ impl Known {
                 let waits = synchronizes == (self == Known::WarpSync);
                 kind == Kind::Warp && row.effects.meets() && waits
             }
-            Meaning::Pure(_) | Meaning::Body(_) => false,
+            Meaning::Pure(_) => kind == Kind::Function && row.effects == Effects::None,
+            Meaning::Body(_) | Meaning::Grid => false,
         };
         // Another way to say it.
         let chosen = row.result == TypePattern::Chosen

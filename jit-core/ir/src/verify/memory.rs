@@ -200,10 +200,12 @@ impl Rules<'_> {
         let ty = self.atomic_place(ptr)?;
         let holds = match ty.as_scalar() {
             Some(scalar) => op.is_on(scalar),
+            None if op.goes_round() => false,
             None if op.takes_floats() => self.is_number(ty),
             None => matches!(self.bound(ty), Some(TypeBound::Int | TypeBound::Num)),
         };
         let taken = match op.takes_floats() {
+            _ if op.goes_round() => "the atomic is on `u32`",
             true => "the atomic is on integers and floats of 16, 32 and 64 bits",
             false => "the atomic is on integers of 16, 32 and 64 bits",
         };

@@ -43,7 +43,8 @@ fn contradictions(def: &IntrinsicDef) -> Vec<String> {
     if !patterns.all(|(before, pattern)| pattern.refers(before, def.params.len())) {
         found.push("refers to no parameter before that which refers to it".to_owned());
     }
-    if !def.is_scalar() && !matches!(def.meaning, Meaning::Body(_)) {
+    let takes_any = matches!(def.meaning, Meaning::Body(_) | Meaning::Grid);
+    if !def.is_scalar() && !takes_any {
         let what = "takes or gives more than scalars, and its meaning is no function of the IR; \
                     give it a `Meaning::Body`";
         found.push(what.to_owned());
@@ -57,6 +58,11 @@ fn contradictions(def: &IntrinsicDef) -> Vec<String> {
     let mask = TypePattern::Exact(Scalar::U32);
     if warp && def.params.first().is_some_and(|&first| first != mask) {
         let what = "is of a warp, and its first parameter is no `u32`, the member mask";
+        found.push(what.to_owned());
+    }
+    if matches!(def.meaning, Meaning::Grid) && !def.waits_for_grid() {
+        let what = "waits for the grid, and gives something or does not say that it accesses memory; let it give \
+                    nothing, with the effects `Memory`";
         found.push(what.to_owned());
     }
     if let Some(known) = def.known.filter(|known| !known.fits(def)) {

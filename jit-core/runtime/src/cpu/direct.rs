@@ -76,6 +76,7 @@ impl HostModule {
             dynamic_shared,
             kernel_tag: 0,
             order,
+            together: self.info.waits_for_grid,
             limit: None,
         };
         let fault = Arc::new(parking_lot::Mutex::new(None));

@@ -11,6 +11,8 @@ use kiln_ir::row_panic::RowPanic;
 use kiln_ir::stop::{Stop, StopReason};
 use kiln_ir::{IntrinsicDef, Lanes, Meaning, Scalar, ThreadPosition, WARP_LANES, WarpArgs};
 
+use super::together::Meeting;
+
 /// The most arguments a row has.
 const MAX_ARGS: usize = 8;
 
@@ -19,6 +21,7 @@ thread_local! {
     static RUNNING: Running = const {
         Running {
             stop: Cell::new(ptr::null()),
+            meeting: Cell::new(ptr::null()),
             panic: Cell::new(None),
         }
     };
@@ -26,15 +29,26 @@ thread_local! {
 
 struct Running {
     stop: Cell<*const Stop>,
+    /// The place where blocks of the launch wait for each other.
+    meeting: Cell<*const Meeting>,
     panic: Cell<Option<RowPanic>>,
 }
 
-/// Runs host code of a launch. A panic in a row's function sets the launch's flag and is the error.
-pub(super) fn catch(stop: &Stop, code: impl FnOnce()) -> Result<(), RowPanic> {
+/// Runs host code of a launch, whose blocks meet there. A panic in a row's function sets the launch's flag and is the
+/// error.
+pub(super) fn catch(
+    stop: &Stop,
+    meeting: Option<&Meeting>,
+    code: impl FnOnce(),
+) -> Result<(), RowPanic> {
     RUNNING.with(|running| {
         running.stop.set(ptr::from_ref(stop));
+        running
+            .meeting
+            .set(meeting.map_or(ptr::null(), ptr::from_ref));
         code();
         running.stop.set(ptr::null());
+        running.meeting.set(ptr::null());
         running.panic.take().map_or(Ok(()), Err)
     })
 }
@@ -60,6 +74,18 @@ fn call<R>(row: &IntrinsicDef, f: impl FnOnce() -> R) -> Option<R> {
     })
 }
 
+/// Waits for the other blocks of the launch, if there are any.
+fn meet() {
+    RUNNING.with(|running| {
+        // SAFETY: null, or what `catch` was given, which is waiting for this code.
+        let (stop, meeting) =
+            unsafe { (running.stop.get().as_ref(), running.meeting.get().as_ref()) };
+        if let (Some(stop), Some(meeting)) = (stop, meeting) {
+            meeting.wait(stop);
+        }
+    });
+}
+
 /// Computes a function of its arguments, or of where the thread is: then the arguments are the numbers of
 /// its [`ThreadPosition`], in their order. 0 for rows that are neither.
 ///
@@ -77,6 +103,10 @@ pub(super) unsafe extern "C" fn pure(
     let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
     match (row.meaning, Scalar::ALL.get(scalar as usize)) {
         (Meaning::Pure(f), Some(&scalar)) => call(row, || f(scalar, args)).unwrap_or(0),
+        (Meaning::Grid, _) => {
+            meet();
+            0
+        }
         (Meaning::Position(f), _) => call(row, || f(&position(args))).unwrap_or(0),
         _ => 0,
     }

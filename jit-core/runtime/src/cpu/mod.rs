@@ -8,6 +8,7 @@
 //! | `object`, `symbols` | loading machine code, and what it may call |
 //! | `pool` | launches, and the threads that run their blocks |
 //! | `queue`, `sync` | which launch runs next: what those threads agree on, and by which locks |
+//! | `together` | blocks that wait for each other |
 //! | `watch` | time limits |
 //! | `failures` | what went wrong, until somebody is told |
 //! | `stack` | how much stack a thread has left |
@@ -27,6 +28,7 @@ mod queue;
 mod stack;
 pub(super) mod symbols;
 mod sync;
+mod together;
 mod watch;
 
 use std::any::Any;
@@ -54,7 +56,10 @@ use kiln_ir::target::{CpuTarget, Target};
 use memory::DeviceMemory;
 use pool::{Failed, Pool, Report, RunSpec};
 
-use super::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats};
+use super::device::{
+    BLOCKS_TOGETHER, Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats,
+    Occupancy,
+};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::stream::HostCall;
@@ -148,6 +153,7 @@ impl CpuDevice {
             dynamic_shared: config.shared_bytes,
             kernel_tag: kernel.kernel_tag,
             order: self.options.block_order,
+            together: config.cooperative,
             limit,
         };
         let report = || -> Report {
@@ -199,6 +205,7 @@ impl CpuDevice {
                 let stopped = LaunchStopped::of(&stop, &kernel.name, limit);
                 Err(stopped.map_or(error.into(), DeviceError::from))
             }
+            Err(InterpretError::DesertedGrid(error)) => Err(error.into()),
             Err(error) => Err(error.into()),
         }
     }
@@ -393,6 +400,16 @@ impl Backend for CpuDevice {
                 },
             }),
         }
+    }
+
+    fn occupancy(&self, code: &dyn LoadedCode, _threads: u32, _shared: u32) -> Result<Occupancy> {
+        let interpreted = code.as_any().downcast_ref::<Interpreted>();
+        // The interpreter runs a block to its end, but for waits for the grid.
+        let one_by_one = interpreted.is_some_and(|code| !code.kernel.waits_for_grid());
+        Ok(Occupancy {
+            blocks: if one_by_one { 1 } else { BLOCKS_TOGETHER },
+            multiprocessors: 1,
+        })
     }
 
     fn launch(

@@ -3,11 +3,13 @@
 //! Launches run one after the other, in order, as on a stream. The blocks of the first one are
 //! claimed in increasing order, a few at a time, by as many workers as the machine has cores; a
 //! block is never given up once it has begun, unless the whole launch is. So a block may wait for one
-//! with a lower index (decoupled look-back), not for a higher one. Where a test asks for another order of
+//! with a lower index (decoupled look-back), not for a higher one; in a cooperative launch each block has a thread of
+//! its own, and may wait for any. Where a test asks for another order of
 //! blocks, each is run by itself in its place. A launch that is known to be short runs at once on
 //! the thread that asks for it, if nothing is ahead of it.
 
 use std::ffi::c_void;
+use std::ops::Range;
 use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -20,11 +22,12 @@ use kiln_ir::IntrinsicDef;
 use kiln_ir::block_order::{BlockOrder, Shuffle};
 use kiln_ir::fault::FaultRecord;
 use kiln_ir::host_abi::{BlocksFn, HostLaunch};
-use kiln_ir::launch::LaunchStopped;
+use kiln_ir::launch::{DesertedGrid, LaunchStopped};
 use kiln_ir::stop::{Stop, StopReason};
 
 use super::memory::Allocation;
 use super::queue::{Call, Claims, Launch, Queue};
+use super::together::Meeting;
 use super::watch::Watch;
 use super::{meaning, stack};
 use crate::error::{DeviceError, Result};
@@ -65,6 +68,8 @@ pub(super) struct Run {
     kernel_tag: u64,
     claims: Claims,
     order: Option<Shuffle>,
+    /// Whether all blocks have to be there at the same time.
+    together: bool,
     /// What ends it before its time, and after how long that is set.
     stop: Arc<Stop>,
     limit: Option<Duration>,
@@ -97,6 +102,8 @@ pub(super) struct RunSpec<'a> {
     pub(super) kernel_tag: u64,
     /// The order in which blocks begin.
     pub(super) order: BlockOrder,
+    /// Whether all blocks have to be there at the same time.
+    pub(super) together: bool,
     /// How long it may run.
     pub(super) limit: Option<Duration>,
 }
@@ -140,6 +147,7 @@ impl Run {
             kernel_tag: spec.kernel_tag,
             claims: Claims::new(total),
             order: spec.order.of(total),
+            together: spec.together && total > 1,
             stop: kept.stop.take().unwrap_or_default(),
             limit: spec.limit,
             fault: Mutex::new(None),
@@ -155,6 +163,10 @@ impl Run {
 
     /// Claims and runs blocks until there are none; whether the last one was among them.
     fn work(&self, chunk: u64, arena: &mut Arena) -> bool {
+        if self.together {
+            let all = self.claims.total();
+            return (self.claims).work(&self.stop, all, |blocks| self.run_together(blocks));
+        }
         let arena = match arena.at_least(self.arena_bytes()) {
             Ok(arena) => arena,
             Err(error) => {
@@ -165,10 +177,10 @@ impl Run {
         };
         self.claims
             .work(&self.stop, chunk, |blocks| match &self.order {
-                None => self.run(blocks.start, blocks.end - blocks.start, arena),
+                None => self.run(blocks.start, blocks.end - blocks.start, arena, None),
                 Some(order) => {
                     for place in blocks {
-                        self.run(order.at(place), 1, arena);
+                        self.run(order.at(place), 1, arena, None);
                     }
                 }
             })
@@ -180,7 +192,39 @@ impl Run {
         self.stop.ask(StopReason::Failed);
     }
 
-    fn run(&self, first: u64, count: u64, arena: *mut u8) {
+    /// Runs blocks, each on a thread of its own.
+    fn run_together(&self, blocks: Range<u64>) {
+        let total = blocks.end - blocks.start;
+        let meeting = Meeting::new(total);
+        let work = |block| {
+            match Arena::default().at_least(self.arena_bytes()) {
+                Ok(arena) => self.run(block, 1, arena, Some(&meeting)),
+                Err(error) => self.give_up(error),
+            }
+            meeting.end(&self.stop);
+        };
+        std::thread::scope(|scope| {
+            for place in blocks {
+                let block = self.order.as_ref().map_or(place, |order| order.at(place));
+                let thread = std::thread::Builder::new().stack_size(stack::WORKER);
+                let thread = thread.name("kiln block".to_owned());
+                if let Err(error) = thread.spawn_scoped(scope, move || work(block)) {
+                    self.give_up(DeviceError::Workers(error.to_string()));
+                    break;
+                }
+            }
+        });
+        if let Some(waiting) = meeting.deserted() {
+            let deserted = DesertedGrid {
+                kernel: self.code.name().to_owned(),
+                waiting,
+                blocks: total,
+            };
+            self.give_up(deserted.into());
+        }
+    }
+
+    fn run(&self, first: u64, count: u64, arena: *mut u8, meeting: Option<&Meeting>) {
         let launch = HostLaunch {
             params: self.params.start(),
             grid: self.grid,
@@ -206,7 +250,7 @@ impl Run {
                 at += some;
             }
         };
-        if let Err(panic) = meaning::catch(&self.stop, code) {
+        if let Err(panic) = meaning::catch(&self.stop, meeting, code) {
             self.give_up(panic.in_kernel(self.code.name()).into());
         }
     }
@@ -382,7 +426,8 @@ impl Pool {
             self.shared.watch.start()?;
         }
         let (cost, total) = (code.cost().load(Ordering::Relaxed), spec.total());
-        let short = total == 1 || (cost > 0 && cost.saturating_mul(total) < SHORT);
+        let is_cheap = cost > 0 && cost.saturating_mul(total) < SHORT;
+        let short = total == 1 || (is_cheap && !spec.together);
         let here = short && stack::has_room(code.stack_bytes());
         let kept = here.then(|| self.shared.queue.try_alone(Kept::stop));
         if let Some(kept) = kept.flatten() {
@@ -636,6 +681,7 @@ mod tests {
         dynamic_shared: 0,
         kernel_tag: 0,
         order: BlockOrder::Increasing,
+        together: false,
         limit: None,
     };
 
@@ -651,12 +697,12 @@ mod tests {
     #[test]
     fn a_call_asks_for_no_more_blocks_than_code_says() {
         let launch = run(Box::new(|_| ()));
-        launch.run(0, 8, ptr::null_mut());
+        launch.run(0, 8, ptr::null_mut(), None);
         let calls = std::mem::take(&mut *CALLS.lock());
         // Other tests run code, too, but two blocks at once at most.
         assert_eq!(calls.iter().filter(|&&n| n == 3).count(), 2);
         launch.stop.ask(StopReason::Cancelled);
-        launch.run(0, 8, ptr::null_mut());
+        launch.run(0, 8, ptr::null_mut(), None);
         assert!(!CALLS.lock().contains(&3));
     }
 

@@ -74,6 +74,10 @@ fn combined(op: AtomicOp, element: Element, old: u64, value: u64) -> u64 {
         AtomicOp::Or => old | value,
         AtomicOp::Xor => old ^ value,
         AtomicOp::Exchange => value,
+        AtomicOp::Increment if old >= value => 0,
+        AtomicOp::Increment => old + 1,
+        AtomicOp::Decrement if old == 0 || old > value => value,
+        AtomicOp::Decrement => old - 1,
     };
     truncated(result, element.bits)
 }

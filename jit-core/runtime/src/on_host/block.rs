@@ -59,22 +59,31 @@ enum State {
     /// A thread that can go on, with this result of what it did last.
     Ready(u64),
     Barrier,
+    Grid,
     Meets(&'static Site, [u64; MAX_ARGS]),
     Ended,
 }
 
-/// Runs the threads of a block to their ends.
+/// How far a block has come.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum Reached {
+    End,
+    /// A wait for all of the grid.
+    Grid,
+}
+
+/// The threads of a block at their beginning.
 ///
 /// # Errors
-/// What keeps one from its end.
+/// No memory for a stack.
 ///
 /// # Safety
-/// The code may be run with these parameters by nobody but this block.
-pub(super) unsafe fn run(
+/// The code may be run with these parameters by nobody but blocks that run in turn, of which the code and what `block`
+/// refers to outlive this one.
+pub(super) unsafe fn start(
     block: &BlockRun<'_>,
     stacks: &mut Vec<DefaultStack>,
-    chooser: &mut Chooser,
-) -> Result<(), String> {
+) -> Result<Block, String> {
     let [width, height, depth] = block.first.block_dim;
     let mut threads = Vec::new();
     for n in 0..width * height * depth {
@@ -89,48 +98,62 @@ pub(super) unsafe fn run(
                 format!("no stack for thread {n}: {e}; the process has too many mappings")
             })?,
         };
-        // SAFETY: the caller's promise; the threads are stopped below.
+        // SAFETY: the caller's promise.
         let thread = unsafe { Thread::new(stack, block, position) };
         threads.push(thread);
     }
-    let mut running = Block {
+    Ok(Block {
         states: vec![State::Ready(0); threads.len()],
         ready: (0..threads.len()).collect(),
         threads,
-        chooser,
-    };
-    let result = running.run();
-    stacks.extend(running.threads.into_iter().map(Thread::stop));
-    result
+    })
 }
 
-struct Block<'c> {
+/// A block whose threads have begun.
+pub(super) struct Block {
     threads: Vec<Thread>,
     states: Vec<State>,
     ready: VecDeque<usize>,
-    chooser: &'c mut Chooser,
 }
 
-impl Block<'_> {
-    fn run(&mut self) -> Result<(), String> {
+impl Block {
+    /// Runs the threads to their ends, or to where the block waits for the grid: those that wait for that go on at the next
+    /// call.
+    ///
+    /// # Errors
+    /// What keeps one from its end.
+    pub(super) fn go_on(&mut self, chooser: &mut Chooser) -> Result<Reached, String> {
+        for thread in 0..self.states.len() {
+            if matches!(self.states[thread], State::Grid) {
+                self.release(thread, 0);
+            }
+        }
         loop {
-            while let Some(thread) = self.next() {
+            while let Some(thread) = self.next(chooser) {
                 self.step(thread)?;
             }
             if self.meet_without_mask() || self.open_barrier() {
                 continue;
             }
+            if self.states.iter().any(|s| matches!(s, State::Grid)) {
+                return Ok(Reached::Grid);
+            }
             return match self.states.iter().all(|s| matches!(s, State::Ended)) {
-                true => Ok(()),
+                true => Ok(Reached::End),
                 false => Err(self.stuck()),
             };
         }
     }
 
-    fn next(&mut self) -> Option<usize> {
+    /// Stops the threads where they are, and gives their stacks back.
+    pub(super) fn stop(self, stacks: &mut Vec<DefaultStack>) {
+        stacks.extend(self.threads.into_iter().map(Thread::stop));
+    }
+
+    fn next(&mut self, chooser: &mut Chooser) -> Option<usize> {
         match self.ready.len() {
             0 => None,
-            count => self.ready.swap_remove_front(self.chooser.below(count)),
+            count => self.ready.swap_remove_front(chooser.below(count)),
         }
     }
 
@@ -141,6 +164,7 @@ impl Block<'_> {
         match self.threads[thread].resume(result) {
             Wish::GoOn => self.release(thread, 0),
             Wish::Barrier => self.states[thread] = State::Barrier,
+            Wish::Grid => self.states[thread] = State::Grid,
             Wish::Meet(site, args) => {
                 self.states[thread] = State::Meets(site, args);
                 self.meet(thread)?;

@@ -17,7 +17,10 @@ use super::kernel::{BlockMemory, Loaded, OnHostLaunch, SHARED_BYTES};
 use crate::cpu::failures::Failures;
 use crate::cpu::given;
 use crate::cpu::memory::DeviceMemory;
-use crate::device::{Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats};
+use crate::device::{
+    BLOCKS_TOGETHER, Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats,
+    Occupancy,
+};
 use crate::error::{DeviceError, Result};
 use crate::stream::HostCall;
 
@@ -153,6 +156,15 @@ impl Backend for OnHostDevice {
             self.failures.add(given(args), fault);
         }
         Ok(())
+    }
+
+    fn occupancy(&self, code: &dyn LoadedCode, _threads: u32, _shared: u32) -> Result<Occupancy> {
+        let code = code.as_any().downcast_ref::<Loaded>();
+        let waits = code.is_some_and(Loaded::waits_for_grid);
+        Ok(Occupancy {
+            blocks: if waits { BLOCKS_TOGETHER } else { 1 },
+            multiprocessors: 1,
+        })
     }
 
     fn synchronize(&self) -> Result<()> {

@@ -11,9 +11,10 @@ use kiln_ir::ThreadPosition;
 use kiln_ir::abi::ParamSlot;
 use kiln_ir::code::CompiledKernel;
 use kiln_ir::fault::{FaultChannel, FaultRecord};
-use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, SHARED, Site, THREAD_ENTRY};
+use kiln_ir::gpu_on_host::{OPERATE, OnHostCode, Operation, SHARED, Site, THREAD_ENTRY};
+use kiln_ir::launch::DesertedGrid;
 
-use super::block::{self, BlockRun, Chooser};
+use super::block::{self, Block, BlockRun, Chooser, Reached};
 use super::symbols;
 use super::thread::{ThreadFn, operate};
 use super::{OnHostError, Schedule};
@@ -68,6 +69,18 @@ pub(super) struct OnHostLaunch<'a> {
     pub(super) sm: u32,
 }
 
+impl OnHostLaunch<'_> {
+    /// Where the first thread of a block is.
+    fn first_of(&self, block: [u32; 3]) -> ThreadPosition {
+        ThreadPosition {
+            thread: [0; 3],
+            block,
+            block_dim: self.block,
+            grid_dim: self.grid,
+        }
+    }
+}
+
 /// Code of a kernel.
 pub(super) struct Loaded {
     name: String,
@@ -116,6 +129,13 @@ impl Loaded {
         })
     }
 
+    /// Whether blocks wait for all others of the grid.
+    pub(super) fn waits_for_grid(&self) -> bool {
+        self.sites
+            .iter()
+            .any(|site| site.operation == Operation::Grid)
+    }
+
     /// Runs all blocks of a grid in order.
     ///
     /// # Errors
@@ -130,14 +150,7 @@ impl Loaded {
         memory: &BlockMemory,
     ) -> Result<Option<FaultRecord>> {
         let held = &mut *memory.held.lock();
-        let failed = |what: String| {
-            DeviceError::OnHost(OnHostError {
-                kernel: self.name.clone(),
-                sm: launch.sm,
-                what,
-                schedule: launch.schedule,
-            })
-        };
+        let failed = |what| self.failed(launch, what);
         let wanted = self.shared_bytes(launch).map_err(failed)?;
         let mut record = FaultRecord::default();
         let mut channel = FaultChannel {
@@ -148,7 +161,6 @@ impl Loaded {
         let params = self.param_block(launch.params, address);
         // SAFETY: `codegen::gpu::on_host` has made it with this signature.
         let entry = unsafe { std::mem::transmute::<*const u8, ThreadFn>(self.object.entry()) };
-        let mut chooser = Chooser::new(launch.schedule);
         let mut larger = Vec::new();
         let stacks = match self.stack_bytes {
             USUAL_STACK => &mut held.stacks,
@@ -160,29 +172,41 @@ impl Loaded {
             params: params.as_ptr().cast(),
             stack_bytes: self.stack_bytes,
             dynamic_shared: launch.dynamic_shared,
-            first: ThreadPosition {
-                thread: [0; 3],
-                block,
-                block_dim: launch.block,
-                grid_dim: launch.grid,
-            },
+            first: launch.first_of(block),
         };
-        for block in blocks(launch.grid) {
-            // SAFETY: the memory is held, and no thread of another block runs.
-            unsafe {
-                let start = held.shared.start();
-                start.write_bytes(GARBAGE, wanted as usize);
-            }
-            let run = run(block);
-            // SAFETY: the caller's promise; the parameter block and the channel outlive the run.
-            unsafe { block::run(&run, stacks, &mut chooser) }.map_err(failed)?;
-        }
+        let mut grid = Grid {
+            kernel: &self.name,
+            // The memory is held, and threads of one block run at a time.
+            shared: (held.shared.start(), wanted as usize),
+            stacks,
+            chooser: Chooser::new(launch.schedule),
+            waiting: Vec::new(),
+        };
+        // SAFETY: the caller's promise; the parameter block and the channel outlive the threads.
+        let start = |block, stacks: &mut _| unsafe { block::start(&run(block), stacks) };
+        let ran = grid.run(blocks(launch.grid), start);
+        grid.stop();
         // SAFETY: both are alive; the kernel has written them through their addresses.
         let record = unsafe {
             let record = (&raw const record).read_volatile();
             (record.state == 1).then_some(record)
         };
-        Ok(record)
+        match ran {
+            // The thread that ended early may be what others wait for.
+            Err(Failed::Deserted(_)) if record.is_some() => Ok(record),
+            Err(error) => Err(failed(error.text())),
+            Ok(()) => Ok(record),
+        }
+    }
+
+    /// The error of a launch that did not come to its end.
+    fn failed(&self, launch: &OnHostLaunch<'_>, what: String) -> DeviceError {
+        DeviceError::OnHost(OnHostError {
+            kernel: self.name.clone(),
+            sm: launch.sm,
+            what,
+            schedule: launch.schedule,
+        })
     }
 
     /// The shared memory of a block of a launch, in bytes.
@@ -209,6 +233,91 @@ impl Loaded {
             u128::from_ne_bytes(word)
         };
         bytes.chunks(size_of::<u128>()).map(word).collect()
+    }
+}
+
+/// What keeps a launch from its end.
+enum Failed {
+    Block(String),
+    Deserted(DesertedGrid),
+}
+
+impl Failed {
+    fn text(self) -> String {
+        match self {
+            Failed::Block(what) => what,
+            Failed::Deserted(deserted) => deserted.to_string(),
+        }
+    }
+}
+
+/// Blocks that run in turn, each to its end or to where it waits for all others.
+struct Grid<'a> {
+    kernel: &'a str,
+    /// Where shared memory is, and how many bytes the block that runs has of it.
+    shared: (*mut u8, usize),
+    stacks: &'a mut Vec<DefaultStack>,
+    chooser: Chooser,
+    /// Blocks that wait, with what is in their shared memory.
+    waiting: Vec<(Block, Vec<u8>)>,
+}
+
+impl Grid<'_> {
+    fn run(
+        &mut self,
+        blocks: impl Iterator<Item = [u32; 3]>,
+        start: impl Fn([u32; 3], &mut Vec<DefaultStack>) -> Result<Block, String>,
+    ) -> Result<(), Failed> {
+        let mut total = 0;
+        for block in blocks {
+            let (shared, bytes) = self.shared;
+            // SAFETY: no block runs; the memory is as long.
+            unsafe { shared.write_bytes(GARBAGE, bytes) };
+            total += 1;
+            let block = start(block, self.stacks).map_err(Failed::Block)?;
+            self.go_on(block).map_err(Failed::Block)?;
+        }
+        while !self.waiting.is_empty() {
+            let waiting = self.waiting.len() as u64;
+            if waiting != total {
+                return Err(Failed::Deserted(DesertedGrid {
+                    kernel: self.kernel.to_owned(),
+                    waiting,
+                    blocks: total,
+                }));
+            }
+            let mut all = std::mem::take(&mut self.waiting).into_iter();
+            let mut ran = Ok(());
+            while let (Ok(()), Some((block, bytes))) = (&ran, all.next()) {
+                // SAFETY: no block runs; the memory is as long as when the bytes were read.
+                unsafe { (self.shared.0).copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+                ran = self.go_on(block);
+            }
+            self.waiting.extend(all);
+            ran.map_err(Failed::Block)?;
+        }
+        Ok(())
+    }
+
+    fn go_on(&mut self, mut block: Block) -> Result<(), String> {
+        let reached = block.go_on(&mut self.chooser);
+        if let Ok(Reached::Grid) = reached {
+            let (shared, bytes) = self.shared;
+            let mut copy = vec![0; bytes];
+            // SAFETY: no block runs; the memory is as long.
+            unsafe { shared.copy_to_nonoverlapping(copy.as_mut_ptr(), bytes) };
+            self.waiting.push((block, copy));
+            return Ok(());
+        }
+        block.stop(self.stacks);
+        reached.map(drop)
+    }
+
+    /// Stops what still waits.
+    fn stop(self) {
+        for (block, _) in self.waiting {
+            block.stop(self.stacks);
+        }
     }
 }
 

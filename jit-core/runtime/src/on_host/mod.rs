@@ -6,7 +6,7 @@
 //! ```
 //! Kernels are compiled as for a GPU up to the end of LLVM's passes, and to code for this machine from
 //! there on (`codegen/gpu/on_host`). Blocks run one after the
-//! other, in increasing order; the threads of a block are coroutines that take turns, in an order
+//! other, in increasing order, or where they wait for each other each up to there; the threads of a block are coroutines that take turns, in an order
 //! that a seed decides, and change at barriers, operations of a warp and atomics. So a program
 //! without races gives what it gives on a GPU, unless a pass is wrong, or what it was told.
 //!

@@ -33,6 +33,8 @@ pub(super) enum Wish {
     GoOn,
     /// A barrier, where the other threads of the block come.
     Barrier,
+    /// One thread of each block.
+    Grid,
     /// Other lanes, at an operation of the warp.
     Meet(&'static Site, [u64; MAX_ARGS]),
     /// Nothing: it has ended.
@@ -147,6 +149,7 @@ pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
         Operation::Atomic(what, element) => unsafe { change(*what, *element, args) },
         Operation::Exit => return running.wait(Wish::End),
         Operation::Barrier => return running.wait(Wish::Barrier),
+        Operation::Grid => return running.wait(Wish::Grid),
         Operation::Row(call) => return running.row(call, site, args),
         Operation::Turn => {
             running.turn();
@@ -182,8 +185,8 @@ impl Running {
                 words[..args.len()].copy_from_slice(args);
                 self.wait(Wish::Meet(site, words))
             }
-            // It was lowered as a function.
-            Meaning::Body(_) => 0,
+            // It was lowered as a function, or is an operation of its own.
+            Meaning::Body(_) | Meaning::Grid => 0,
         }
     }
 

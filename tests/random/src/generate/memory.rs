@@ -521,7 +521,9 @@ impl Generator {
             AtomicOp::Max => BinaryOp::Max,
             AtomicOp::And => BinaryOp::And,
             AtomicOp::Or => BinaryOp::Or,
-            AtomicOp::Xor | AtomicOp::Exchange => BinaryOp::Xor,
+            AtomicOp::Xor | AtomicOp::Exchange | AtomicOp::Increment | AtomicOp::Decrement => {
+                BinaryOp::Xor
+            }
         };
         let body = self.branch(false, |g| {
             let ordering = g.random.of(&[Ordering::Relaxed, Ordering::Acquire]);
@@ -562,15 +564,19 @@ impl Generator {
                 scope,
             }
         } else {
-            let op = self.random.of(&[
-                AtomicOp::Add,
-                AtomicOp::Min,
-                AtomicOp::Max,
-                AtomicOp::And,
-                AtomicOp::Or,
-                AtomicOp::Xor,
-                AtomicOp::Exchange,
-            ]);
+            let round = [AtomicOp::Increment, AtomicOp::Decrement];
+            let op = match ty == Type::U32 && self.random.chance(20) {
+                true => self.random.of(&round),
+                false => self.random.of(&[
+                    AtomicOp::Add,
+                    AtomicOp::Min,
+                    AtomicOp::Max,
+                    AtomicOp::And,
+                    AtomicOp::Or,
+                    AtomicOp::Xor,
+                    AtomicOp::Exchange,
+                ]),
+            };
             InstData::AtomicRmw {
                 op,
                 ptr,

@@ -6,7 +6,7 @@
 //! an atomic load of one place is one load.
 
 use inkwell::values::{BasicValueEnum, InstructionOpcode, PointerValue};
-use inkwell::{AtomicOrdering, AtomicRMWBinOp};
+use inkwell::{AtomicOrdering, AtomicRMWBinOp, IntPredicate};
 
 use kiln_ir::{AddressSpace, AtomicOp, Ordering, Scalar, Scope, Type, Value};
 
@@ -32,6 +32,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let ty = self.emit.vector_of(scalar_type(self.emit, scalar));
         if let (Leaf::Uniform(at), false) = (address, used)
             && op != AtomicOp::Exchange
+            && !op.goes_round()
             && scalar.is_int()
         {
             let all = self.combine(op, scalar, operand)?;
@@ -237,6 +238,20 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             AtomicOp::Or => self.emit.or(old, operand),
             AtomicOp::Xor => self.emit.binary(InstructionOpcode::Xor, old, operand),
             AtomicOp::Exchange => Ok(operand),
+            AtomicOp::Increment => {
+                let one = self.emit.int_like(1, old);
+                let more = self.emit.add(old, one)?;
+                let is_over = self.emit.icmp(IntPredicate::UGE, old, operand)?;
+                self.emit.select(is_over, self.emit.int_like(0, old), more)
+            }
+            AtomicOp::Decrement => {
+                let (zero, one) = (self.emit.int_like(0, old), self.emit.int_like(1, old));
+                let less = self.emit.binary(InstructionOpcode::Sub, old, one)?;
+                let is_over = self.emit.icmp(IntPredicate::UGT, old, operand)?;
+                let rest = self.emit.select(is_over, operand, less)?;
+                let is_zero = self.emit.icmp(IntPredicate::EQ, old, zero)?;
+                self.emit.select(is_zero, operand, rest)
+            }
         }
     }
 
@@ -259,7 +274,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             let at = lane[0].into_pointer_value();
             if shared {
                 let old = warp.emit.load(ty, at, scalar.bytes(), false)?;
-                let equal = warp.emit.icmp(inkwell::IntPredicate::EQ, old, lane[1])?;
+                let equal = warp.emit.icmp(IntPredicate::EQ, old, lane[1])?;
                 let new = warp.emit.select(equal, lane[2], old)?;
                 warp.emit.store(at, new, scalar.bytes(), false)?;
                 return Ok(old);
@@ -299,7 +314,10 @@ fn reduction(op: AtomicOp, scalar: Scalar) -> (&'static str, u64) {
         (AtomicOp::And, _) => ("llvm.vector.reduce.and", u64::MAX),
         (AtomicOp::Or, _) => ("llvm.vector.reduce.or", 0),
         (AtomicOp::Xor, _) => ("llvm.vector.reduce.xor", 0),
-        (AtomicOp::Add | AtomicOp::Exchange, _) => ("llvm.vector.reduce.add", 0),
+        // Of the others lanes are not combined.
+        (AtomicOp::Add | AtomicOp::Exchange | AtomicOp::Increment | AtomicOp::Decrement, _) => {
+            ("llvm.vector.reduce.add", 0)
+        }
     }
 }
 

@@ -57,6 +57,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 let operands = self.thread_position(def.uniformity)?;
                 self.by_meaning(def, scalar, operands, result)?
             }
+            Meaning::Grid => {
+                self.each_lane(&[], |warp, _| {
+                    warp.call_meaning(def, scalar, &[], &[]).map(drop)
+                })?;
+                None
+            }
             Meaning::Body(_) => return Err(unexpected("an intrinsic that was not expanded")),
         };
         Ok(leaf.map(|leaf| Leaves::from_elem(leaf, 1)))

@@ -28,7 +28,11 @@ pub(super) fn knows(known: Known) -> bool {
         | Known::Shuffle(_)
         | Known::Vote(_)
         | Known::WarpSync => true,
-        Known::WarpId | Known::Match(_) | Known::Reduce(_) => false,
+        Known::WarpId
+        | Known::Match(_)
+        | Known::Reduce(_)
+        | Known::TargetIsGpu
+        | Known::TargetSm => false,
     }
 }
 
@@ -55,7 +59,11 @@ pub(super) fn lower<'ctx>(
             at.fence((Ordering::Acquire, Scope::Block));
             return Ok(None);
         }
-        Known::WarpId | Known::Match(_) | Known::Reduce(_) => {
+        Known::WarpId
+        | Known::Match(_)
+        | Known::Reduce(_)
+        | Known::TargetIsGpu
+        | Known::TargetSm => {
             return Err(BackendError::new("lower", format!("no code for {known:?}")));
         }
     };

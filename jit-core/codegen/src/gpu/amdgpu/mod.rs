@@ -22,7 +22,7 @@ use inkwell::targets::{InitializationConfig, Target as LlvmTarget, TargetTriple}
 use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{CustomTarget, MAX_PARAM_BYTES, Target};
-use kiln_ir::{AddressSpace, FastMath, IntrinsicDef, Scalar, Type, TypeData, TypeTable};
+use kiln_ir::{AddressSpace, FastMath, IntrinsicDef, Processor, Scalar, Type, TypeData, TypeTable};
 
 use crate::admitted::{Admitted, Float};
 use crate::gpu::inline_ptx::WrittenPtx;
@@ -79,6 +79,10 @@ impl Isa for AmdgpuIsa {
 
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
         check_legal(legal, self)
+    }
+
+    fn processor(&self) -> Processor {
+        Processor::Amdgpu
     }
 
     fn has_fault_channel(&self) -> bool {

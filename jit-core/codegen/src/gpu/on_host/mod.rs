@@ -22,6 +22,7 @@ use std::sync::Arc;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
+use kiln_ir::Processor;
 use kiln_ir::code::{Code, KeptCode};
 use kiln_ir::gpu_on_host::{OnHostCode, architecture};
 use kiln_ir::legal::Legal;
@@ -70,6 +71,10 @@ impl Isa for OnHostIsa {
 
     fn check(&self, legal: &Legal) -> Result<(), IllegalOperations> {
         check_legal(legal, &self.target)
+    }
+
+    fn processor(&self) -> Processor {
+        self.target.processor()
     }
 
     fn has_fault_channel(&self) -> bool {

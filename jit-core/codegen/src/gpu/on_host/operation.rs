@@ -58,6 +58,9 @@ fn sum_of_difference(scalar: Scalar) -> Operation {
 /// The operation of a row's cell; `None` for a row that has none here, as it means a function of the IR, which
 /// is called.
 fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation> {
+    if row.waits_for_grid() {
+        return Some(Operation::Grid);
+    }
     let (scalar, params) = row.scalars(cell)?;
     match row.meaning {
         Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => {
@@ -67,7 +70,7 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
                 params,
             }))
         }
-        Meaning::Body(_) => None,
+        Meaning::Body(_) | Meaning::Grid => None,
     }
 }
 
@@ -145,6 +148,8 @@ fn modification(word: &str) -> Option<AtomicOp> {
         "or" => AtomicOp::Or,
         "xor" => AtomicOp::Xor,
         "exch" => AtomicOp::Exchange,
+        "inc" => AtomicOp::Increment,
+        "dec" => AtomicOp::Decrement,
         _ => return None,
     })
 }
@@ -235,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_not_known_is_not_guessed() {
         for template in [
-            "atom.relaxed.gpu.global.inc.u32 $0, [$1], $2;",
+            "atom.relaxed.gpu.global.nand.u32 $0, [$1], $2;",
             "atom.relaxed.gpu.global.add.u32 $0, [$1+4], $2;",
             "atom.relaxed.gpu.add.noftz.f16 $0, [$1], $2;",
             "atom.relaxed.gpu.add.f16 $0, [$1], $2;",

@@ -1,0 +1,157 @@
+//! The threads of a grid as a group, of launches that are cooperative.
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! /// Steps of a wave, each of which reads what all threads have written in the one before.
+//! #[kernel]
+//! fn spread(x: &mut [f32], y: &mut [f32], steps: u32) {
+//!     let (grid, n) = (this_grid(), x.len());
+//!     let i = grid.rank() as usize;
+//!     for _ in 0..steps {
+//!         y[i] = (x[(i + n - 1) % n] + x[(i + 1) % n]) * 0.5;
+//!         grid.sync();
+//!         x[i] = y[i];
+//!         grid.sync();
+//!     }
+//!     if grid.rank() == 0 {
+//!         y[0] = grid.size() as f32 + 0.5 * grid.num_blocks() as f32 + grid.block_rank() as f32;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let (mut x, mut y) = (jit.upload(&[0.0, 0.0, 0.0, 8.0, 0.0, 0.0, 0.0, 0.0])?, jit.zeros(8)?);
+//! let config = LaunchConfig::new(4, 2).cooperative();
+//! spread.launch(&jit, config, &mut x, &mut y, 2)?;
+//! assert_eq!(x.to_vec()?, [0.0, 2.0, 0.0, 4.0, 0.0, 2.0, 0.0, 0.0]);
+//! assert_eq!(y.to_vec()?[0], 10.0);
+//! # Ok(())
+//! # }
+//! ```
+
+use kiln_jit_core::ir::{Cell, Constant, Effects, Family, IntrinsicDef, Meaning, Scope, TypeForm};
+use kiln_jit_core::value::DeviceType;
+use kiln_kernel_macro::device_fn;
+
+use crate::barrier::barrier_or;
+use crate::plain::atomic::{atomic_min, atomic_store};
+use crate::plain::index::{
+    block_linear_id, global_linear_id, global_linear_size, grid_dim, thread_linear_id,
+};
+use crate::plain::memory::{barrier, thread_fence_with};
+use crate::plain::ordering::Ordering;
+
+crate::intrinsic! {
+    /// Waits until one thread of each block has called it, of a launch whose blocks are there at the same time.
+    /// `arrivals` counts them where the machine has nothing for that: the sign of the sum of all `add` is turned.
+    fn meet(arrivals: &mut u32, add: u32) {
+        let _ = (arrivals, add);
+    } = row("grid.sync", Meaning::Grid)
+        .with_effects(Effects::Memory)
+        .with_cells(&[Cell::asm(
+            Family::PTX,
+            None,
+            "{ .reg .pred waits; .reg .b32 before, now; atom.acq_rel.gpu.add.u32 before, [$0], $1; \
+             look: ld.acquire.gpu.u32 now, [$0]; xor.b32 now, now, before; setp.ge.s32 waits, now, 0; \
+             @waits bra look; }",
+            "l,r,~{memory}",
+        )]);
+}
+
+/// The rows of this chapter.
+pub(crate) fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {
+    [meet::row()].into_iter()
+}
+
+crate::global! {
+    /// The blocks that have come to a wait for the grid. Launches with one, which share it, run one after the other.
+    fn arrivals() -> [u32; 1];
+}
+
+/// The threads of a grid, of a launch that is cooperative
+/// ([`LaunchConfig::cooperative`](kiln_jit_core::launch::LaunchConfig::cooperative)). Their ranks count from 0: those of a
+/// block one after another, one block after another.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct GridGroup {
+    rank: u64,
+}
+
+#[diagnostic::do_not_recommend]
+impl DeviceType for GridGroup {
+    const FORM: &'static TypeForm = &TypeForm::structure("GridGroup", &[("rank", u64::FORM)]);
+    fn scalars(&self, out: &mut Vec<Constant>) {
+        self.rank.scalars(out);
+    }
+}
+
+/// The grid of this thread (CUDA `cooperative_groups::this_grid`).
+#[device_fn]
+pub fn this_grid() -> GridGroup {
+    GridGroup {
+        rank: global_linear_id(),
+    }
+}
+
+#[device_fn]
+impl GridGroup {
+    /// How many threads the grid has, those that have ended included (CUDA `size`, `num_threads`).
+    pub fn size(self) -> u64 {
+        global_linear_size()
+    }
+
+    /// Which of the threads this is (CUDA `thread_rank`).
+    pub fn rank(self) -> u64 {
+        self.rank
+    }
+
+    /// How many blocks the grid has (CUDA `num_blocks`).
+    pub fn num_blocks(self) -> u64 {
+        let blocks = grid_dim();
+        blocks.x as u64 * blocks.y as u64 * blocks.z as u64
+    }
+
+    /// Which of the blocks that of this thread is, x fastest (CUDA `block_rank`).
+    pub fn block_rank(self) -> u64 {
+        block_linear_id()
+    }
+
+    /// Waits for all threads of the grid: what each of them wrote before, all see after it (CUDA `sync`; PTX ISA, "Memory
+    /// Consistency Model").
+    ///
+    /// Every block comes to it as often as the others, and in it all threads that have not ended. The launch is
+    /// cooperative, or an error; so is one of which some blocks end while others wait, but on a GPU, which waits for ever.
+    pub fn sync(self) {
+        // The first thread, or if that has ended the first of those that are left.
+        let leads = if barrier_or(thread_linear_id() == 0) {
+            thread_linear_id() == 0
+        } else {
+            is_first_left()
+        };
+        if leads {
+            let blocks = self.num_blocks() as u32;
+            thread_fence_with(Ordering::AcqRel, Scope::Device);
+            meet(
+                &mut arrivals()[0],
+                if self.block_rank() == 0 {
+                    0x8000_0000 - (blocks - 1)
+                } else {
+                    1
+                },
+            );
+            thread_fence_with(Ordering::AcqRel, Scope::Device);
+        }
+        barrier();
+    }
+}
+
+/// Whether this is the first thread of the block that has not ended. All that have not come to it.
+#[device_fn]
+fn is_first_left() -> bool {
+    let (first, rank) = (shared!(u32), thread_linear_id() as u32);
+    atomic_store(&mut *first, u32::MAX, Ordering::Relaxed, Scope::Block);
+    barrier();
+    atomic_min(&mut *first, rank);
+    barrier();
+    *first == rank
+}
