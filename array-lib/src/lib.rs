@@ -101,7 +101,7 @@ pub mod macros {
     pub(crate) use kiln_jit_core::runtime::Part;
     pub(crate) use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
     pub(crate) use kiln_jit_core::view::{
-        KernelView, ToKernel, passed_view, slice_type, struct_type,
+        KernelView, ToKernel, ToSlice, ToSliceMut, passed_view, slice_type, struct_type,
     };
 }
 
@@ -219,6 +219,12 @@ pub enum ArrayError {
         shape: Shape,
         /// How far neighbours are from each other.
         strides: Vec<isize>,
+    },
+    /// An array that cannot be an argument of a launch.
+    #[error("{why}")]
+    NotPassed {
+        /// What the device said as the array was copied for the launch, or where its elements lie.
+        why: String,
     },
     /// An array that a kernel has no view of.
     #[error(

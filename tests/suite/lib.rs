@@ -15,6 +15,7 @@ pub mod kernels;
 
 mod addresses;
 mod arithmetic;
+mod array_arguments;
 mod array_oracle;
 mod array_order;
 mod array_shapes;
@@ -131,6 +132,7 @@ pub fn cases() -> Vec<Case> {
         streams::CASES,
         parts::CASES,
         extensions::CASES,
+        array_arguments::CASES,
         array_oracle::CASES,
         array_order::CASES,
         array_shapes::CASES,
