@@ -255,7 +255,9 @@ impl<T: Element> Array<T> {
             rank: N,
             shape: self.shape().clone(),
         };
-        if self.rank() != N || self.buffer.len() > u32::MAX as usize {
+        let most = u32::MAX as usize;
+        let is_narrow = self.buffer.len() <= most && self.dims().iter().all(|dim| *dim <= most);
+        if self.rank() != N || !is_narrow {
             return Err(refused());
         }
         Ok(Place {

@@ -45,6 +45,7 @@ mod indexed;
 mod input;
 mod layout;
 mod make;
+mod neighbor;
 mod number;
 mod ops;
 mod product;
@@ -53,6 +54,8 @@ mod read;
 mod recorded;
 mod reduce;
 mod scan;
+mod search;
+mod several;
 mod shape;
 mod signature;
 mod slice;
@@ -70,10 +73,14 @@ pub use array::{Array, ArrayMut, Arrays};
 pub use axes::{Axes, IntoAxes, keep_dims};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
 pub use function::{Arity, ElementFn};
+pub use fused::Explanation;
 pub use input::Element;
+pub use neighbor::{Border, Convolved};
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
 pub use random::RandomElement;
+pub use search::Side;
+pub use several::{OutputOf, Outputs, eval_all};
 pub use shape::{IntoShape, Shape, ShapeMismatch};
 pub use slice::SliceItem;
 pub use sort::SortElement;
@@ -242,6 +249,27 @@ pub enum ArrayError {
         "the indices of an array of shape {shape} are more than `u32` has numbers; use those of its dimensions"
     )]
     ManyIndices {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// What is no vector, where one is needed.
+    #[error("{what} are a vector of at least {least} elements; this is an array of shape {shape}")]
+    Vector {
+        /// What needs one.
+        what: &'static str,
+        /// How many elements it needs.
+        least: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An operation on more elements than it has indices for.
+    #[error(
+        "{operation} of an array of shape {shape}: it has indices of 32 bits, and there are more elements than those \
+         reach; go through it in parts, `x.slice(s![a..b])`"
+    )]
+    TooMany {
+        /// What it is.
+        operation: &'static str,
         /// The array's shape.
         shape: Shape,
     },

@@ -222,7 +222,8 @@ impl<T> Indexed for T {}
 
 /// What has elements in kernels for several indices: of two, what has none of its own is a matrix of columns.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` has no element for such indices in kernels",
+    message = "kernels have no element of this type for these indices",
+    label = "no element in kernels",
     note = "mark the `impl Index` of the type with `#[device_fn]`"
 )]
 pub trait HasElement {

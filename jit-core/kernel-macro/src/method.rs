@@ -226,6 +226,10 @@ impl Of<'_> {
         let mut own = Refusals::default();
         let receiver = receiver(function, &mut own);
         let element = self.element.then(|| element(function, &mut own));
+        if let Some(None) = element {
+            refusals.extend(own);
+            return self.stand_in(function);
+        }
         let item = match &element {
             Some(Some((_, number))) => self.free(number),
             _ => self.free(function),
