@@ -43,9 +43,14 @@ mod function;
 mod fused;
 mod indexed;
 mod input;
+mod later;
 mod layout;
 mod make;
+#[cfg(feature = "ndarray")]
+mod ndarrays;
 mod neighbor;
+#[cfg(feature = "npy")]
+mod npy;
 mod number;
 mod ops;
 mod product;
@@ -76,6 +81,8 @@ pub use function::{Arity, ElementFn};
 pub use fused::Explanation;
 pub use input::Element;
 pub use neighbor::{Border, Convolved};
+#[cfg(feature = "npy")]
+pub use npy::FileElement;
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
 pub use random::RandomElement;
@@ -259,6 +266,22 @@ pub enum ArrayError {
         what: &'static str,
         /// How many elements it needs.
         least: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// A file that cannot be read or written.
+    #[error("`{path}`: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system or the format says.
+        why: String,
+    },
+    /// An array of the host of another number of dimensions than is asked for.
+    #[error("an array of shape {shape} has {} dimensions, and {rank} are asked for", shape.rank())]
+    Rank {
+        /// How many are asked for.
+        rank: usize,
         /// The array's shape.
         shape: Shape,
     },
