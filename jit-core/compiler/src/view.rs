@@ -7,7 +7,9 @@
 //! code.
 
 use crate::args::packed::{Packing, Parameters, pack_value};
-use std::sync::Arc;
+use std::cell::{Ref, RefMut};
+use std::rc::Rc;
+use std::sync::{Arc, MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::args::{Arg, value_arg};
 use crate::error::Error;
@@ -294,8 +296,8 @@ macro_rules! behind {
         }
     )*};
 }
-behind!(&B &mut B Arc<B> Box<B> std::rc::Rc<B>);
-behind!(mut &mut B Box<B>);
+behind!(&B &mut B Arc<B> Box<B> Rc<B> Ref<'_, B> RefMut<'_, B> MutexGuard<'_, B> RwLockReadGuard<'_, B> RwLockWriteGuard<'_, B>);
+behind!(mut &mut B Box<B> RefMut<'_, B> MutexGuard<'_, B> RwLockWriteGuard<'_, B>);
 
 /// What a parameter is to rustc where nothing is passed: in the copy of a kernel that is checked, and that nobody
 /// calls.
