@@ -163,6 +163,8 @@ fn is_gpu(arrays: &Arrays) -> bool {
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
+    /// The type of the elements.
+    ty: fn(&KernelBuilder) -> Type,
     /// The shape that the kernel goes through.
     pub(crate) shape: Shape,
     arrays: Option<&'e Arrays>,
@@ -197,6 +199,7 @@ impl<'e> Fused<'e> {
         let shape = to.map_or(own, |to| to.shape.clone());
         let mut fused = Fused {
             node: &expr.node,
+            ty: |k| k.ty::<T>(),
             arrays: expr.arrays.as_ref(),
             operands: Vec::with_capacity(8),
             order: Vec::with_capacity(8),

@@ -273,7 +273,7 @@ impl<'k> Elements<'_, '_, 'k> {
         let value = describe(self.fused.node, &self.fused.order, &read);
         // Of several results the fields were rounded as they were put together.
         match self.more.is_empty() {
-            true => value.rounded(self.out.at(0).ty()),
+            true => value.rounded((self.fused.ty)(self.k)),
             false => value.value,
         }
     }
