@@ -214,7 +214,7 @@ impl<T: Element> Expr<T> {
         }
     }
 
-    /// The same expression as one of a type that the IR has as this one.
+    /// This expression as one of a type that the IR has as this one.
     pub(crate) fn retyped<U: Element>(self) -> Expr<U> {
         Expr {
             node: self.node,

@@ -6,7 +6,7 @@ use kiln_jit_core::pinned::{Later, Pinned};
 use crate::{Array, ArrayError, Arrays, Element, Result};
 
 impl Arrays {
-    /// These arrays in another stream, or under other options of the same device: what is made or computed by what this
+    /// Arrays in another stream, or under other options of the same device: what is made or computed by what this
     /// gives is launched there, and kernels are shared. Operands may be of either: as everything else they are ordered by
     /// their use.
     ///

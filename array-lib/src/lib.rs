@@ -291,7 +291,7 @@ pub enum ArrayError {
          reach; go through it in parts, `x.slice(s![a..b])`"
     )]
     TooMany {
-        /// What it is.
+        /// The name of the operation.
         operation: &'static str,
         /// The array's shape.
         shape: Shape,

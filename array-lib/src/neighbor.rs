@@ -136,7 +136,7 @@ impl Reads {
 }
 
 impl<T: Element> Array<T> {
-    /// That the array has no more elements than 32 bits tell apart, where an operation needs that.
+    /// Refuses an array of more elements than 32 bits tell apart, where an operation needs that.
     pub(crate) fn narrow(&self, operation: &'static str) -> Result<(), Unfit> {
         let most = u32::MAX as usize;
         match self.len() <= most && self.buffer.len() <= most {
@@ -238,7 +238,7 @@ pub enum Convolved {
     Full,
     /// As many as there are elements, those in the middle of all (SciPy's `same`).
     Same,
-    /// Those that elements go into alone, and nothing beyond the ends.
+    /// The sums that elements go into alone, and nothing beyond the ends.
     Valid,
 }
 

@@ -25,7 +25,7 @@ pub enum Side {
 }
 
 impl<T: Element> Array<T> {
-    /// That this is a vector of at least so many elements.
+    /// Refuses what is no vector of at least so many elements.
     pub(crate) fn vector(&self, what: &'static str, least: usize) -> Result<()> {
         match self.rank() == 1 && self.len() >= least {
             true => Ok(self.narrow(what)?),

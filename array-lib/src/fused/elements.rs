@@ -308,7 +308,7 @@ impl<'k> Value<'k> {
         Value { value, half }
     }
 
-    /// As its type has it.
+    /// The value as its type has it.
     fn whole(self) -> Val<'k> {
         match self.half {
             Some(half) => self.value.cast(half),
@@ -316,7 +316,7 @@ impl<'k> Value<'k> {
         }
     }
 
-    /// As it is stored to elements of this type.
+    /// The value as it is stored to elements of this type.
     fn rounded(self, ty: Type) -> Val<'k> {
         match is_half(ty) {
             true => self.value.cast(ty),
@@ -338,7 +338,7 @@ enum Describe<'e> {
         function: &'e NodeFn,
         count: usize,
         ty: fn(&KernelBuilder) -> Type,
-        /// Whether it is an operation of this crate, which takes an `f32` for a half.
+        /// Whether the function is an operation of this crate, which takes an `f32` for a half.
         is_own: bool,
     },
 }

@@ -15,6 +15,19 @@ const MANY: usize = 64;
 
 /// What an expression becomes when it is computed: what [`Expr::explain`](crate::Expr::explain) gives. Its `Display` tells it
 /// in lines.
+///
+/// ```
+/// use kiln::array::Explanation;
+/// use kiln::prelude::*;
+///
+/// # fn main() -> kiln::Result<()> {
+/// let arrays = Arrays::new(&Jit::new()?);
+/// let explained: Explanation = arrays.ones::<f32>(3)?.sqrt().explain()?;
+/// assert_eq!(explained.kernel(), "eval_sqrt");
+/// assert!(explained.to_string().contains("sqrt(in0)"));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Explanation {
     kernel: String,

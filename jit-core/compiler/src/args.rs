@@ -222,17 +222,13 @@ impl<'a> Arg<'a> {
     /// use kiln::core::error::LibraryError;
     /// use kiln::prelude::*;
     ///
-    /// #[derive(Debug, thiserror::Error)]
-    /// #[error("this list has been closed")]
-    /// struct Closed;
-    ///
     /// struct List(Option<Buffer<f32>>);
     ///
     /// impl<'a> IntoArg<'a> for &'a List {
     ///     fn into_arg(self) -> Arg<'a> {
     ///         match &self.0 {
     ///             Some(buffer) => buffer.into_arg(),
-    ///             None => Arg::refused_slice::<f32>(false, || LibraryError::new(Closed).into()),
+    ///             None => Arg::refused_slice::<f32>(false, || LibraryError::new(std::fmt::Error).into()),
     ///         }
     ///     }
     /// }
@@ -248,7 +244,7 @@ impl<'a> Arg<'a> {
     /// jit.launch(&copy, 1, 1, args!(&x, &mut y))?;
     /// assert_eq!(y.to_vec()?, [7.0]);
     /// let refused = jit.launch(&copy, 1, 1, args!(&List(None), &mut y)).unwrap_err();
-    /// assert!(refused.library::<Closed>().is_some());
+    /// assert!(refused.library::<std::fmt::Error>().is_some());
     /// # Ok(())
     /// # }
     /// ```

@@ -125,15 +125,11 @@ impl<'a, T: KernelType> ToKernel<'a> for T {
 ///
 /// struct List(Buffer<f32>);
 ///
-/// #[derive(Debug, thiserror::Error)]
-/// #[error("a list of {0} numbers is not one of pairs")]
-/// struct Odd(usize);
-///
 /// impl<'a> IntoView<'a, Pairs<'a>> for &'a List {
 ///     fn into_view(self) -> Result<PairsArgs<'a>, Error> {
 ///         match self.0.len() % 2 {
 ///             0 => Ok(PairsArgs { data: &self.0 }),
-///             _ => Err(LibraryError::new(Odd(self.0.len())).into()),
+///             _ => Err(LibraryError::new(std::fmt::Error).into()),
 ///         }
 ///     }
 /// }
@@ -152,7 +148,7 @@ impl<'a, T: KernelType> ToKernel<'a> for T {
 /// products.launch(&jit, (1, 32), &List(jit.upload(&[2.0, 4.0])?), &mut out)?;
 /// assert_eq!(out.to_vec()?, [8.0]);
 /// let refused = products.launch(&jit, (1, 32), &List(jit.upload(&[2.0])?), &mut out);
-/// assert_eq!(refused.unwrap_err().to_string(), "a list of 1 numbers is not one of pairs");
+/// assert!(refused.unwrap_err().library::<std::fmt::Error>().is_some());
 /// # Ok(())
 /// # }
 /// ```

@@ -33,7 +33,7 @@ const METHOD: &str = "__kiln_m";
 
 /// How the names of `OperandsOf`s begin.
 const OPERATOR: &str = "__kiln_o";
-/// How they begin for an element that is written.
+/// How the names of `OperandsOf`s begin of an element that is written.
 const WRITTEN: &str = "__kiln_ow";
 
 /// A body whose literals tell their types.

@@ -199,16 +199,7 @@ fn launch_body(
     let (packing, to, list) = (own("packing_"), own("to_"), own("consts_"));
     let launched = own("launched_");
     let (block, read, written) = (own("block_"), own("read_"), own("written_"));
-    let passed = names.iter().zip(types).map(|(name, ty)| match ty {
-        ty if is_view(ty) => quote!(let #name = #root::Viewed::of(#name)?;),
-        Type::Reference(reference) if matches!(*reference.elem, Type::Slice(_)) => {
-            match reference.mutability {
-                Some(_) => quote!(let #name = #root::ToSliceMut::to_slice_mut(#name)?;),
-                None => quote!(let #name = #root::ToSlice::to_slice(#name)?;),
-            }
-        }
-        _ => TokenStream::new(),
-    });
+    let passed = passed(names, types);
     let args = names.iter().zip(types).map(|(name, ty)| match is_view(ty) {
         true => quote!(#name.into_arg()),
         false => quote!(#root::IntoArg::into_arg(#name)),
@@ -249,6 +240,22 @@ fn launch_body(
             ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
         }
     }
+}
+
+/// What makes of arguments what is passed: buffers of what has elements, and views.
+fn passed(names: &[Ident], types: &[Type]) -> Vec<TokenStream> {
+    let root = root();
+    let passed = names.iter().zip(types).map(|(name, ty)| match ty {
+        ty if is_view(ty) => quote!(let #name = #root::Viewed::of(#name)?;),
+        Type::Reference(reference) if matches!(*reference.elem, Type::Slice(_)) => {
+            match reference.mutability {
+                Some(_) => quote!(let #name = #root::ToSliceMut::to_slice_mut(#name)?;),
+                None => quote!(let #name = #root::ToSlice::to_slice(#name)?;),
+            }
+        }
+        _ => TokenStream::new(),
+    });
+    passed.collect()
 }
 
 /// Bytes of a block with room for the arguments and what is hidden, and how many of them may be buffers that are read

@@ -201,7 +201,7 @@ struct Of<'a> {
     is_foreign: bool,
     /// Whether the block is of an operator.
     operator: bool,
-    /// Whether that is `a[(i, j)]`.
+    /// Whether the operator is the index of `a[(i, j)]`.
     element: bool,
     /// What is right of the operator, if it is not the type itself.
     right: Option<&'a Type>,

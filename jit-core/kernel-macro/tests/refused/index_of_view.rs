@@ -1,3 +1,5 @@
+//! Elements of several indices that kernels do not find.
+
 use std::ops::{Index, IndexMut};
 
 use kiln::prelude::*;
