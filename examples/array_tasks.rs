@@ -1,4 +1,4 @@
-//! Everyday tasks with arrays: each is a function as short as it would be with NumPy, and a check.
+//! Everyday tasks with arrays: each is a function as short as the NumPy version beside it, and a check.
 
 use kiln::array::{ArrayError, keep_dims};
 use kiln::prelude::*;
@@ -7,6 +7,14 @@ use kiln::prelude::*;
 type Result<T> = std::result::Result<T, ArrayError>;
 
 /// Which of the centers each point is nearest to, and the centers moved to their points' averages, so many times.
+///
+/// ```python
+/// for _ in range(times):
+///     nearest = distances(points, centers).argmin(1)
+///     is_of = (nearest[:, None] == np.arange(len(centers))).astype(np.float32)
+///     counts = is_of.sum(0)[:, None]
+///     centers = (is_of.T @ points) / np.maximum(counts, 1)
+/// ```
 fn k_means(
     points: &Array<f32>,
     centers: &Array<f32>,
@@ -24,12 +32,22 @@ fn k_means(
 }
 
 /// The squares of the distances of each row of one matrix from each of another.
+///
+/// ```python
+/// ((x[:, None] - y[None]) ** 2).sum(2)
+/// ```
 fn distances(x: &Array<f32>, y: &Array<f32>) -> Result<Array<f32>> {
     let off = x.insert_axis(1)? - y.insert_axis(0)?;
     (&off * &off).sum_axis(2)
 }
 
 /// The weights with which `x` is nearest to `y`, by gradient descent.
+///
+/// ```python
+/// for _ in range(times):
+///     off = x @ w - y
+///     w -= rate / len(x) * (x.T @ off)
+/// ```
 fn regression(x: &Array<f32>, y: &Array<f32>, rate: f32, times: usize) -> Result<Array<f32>> {
     let mut w = x.arrays().zeros::<f32>(x.dims()[1])?;
     let by = rate / x.dims()[0] as f32;
@@ -40,20 +58,41 @@ fn regression(x: &Array<f32>, y: &Array<f32>, rate: f32, times: usize) -> Result
     Ok(w)
 }
 
+/// The average of as many elements beside each other.
+///
+/// ```python
+/// sliding_window_view(x, count).mean(-1)
+/// ```
 fn moving_average(x: &Array<f32>, count: usize) -> Result<Array<f32>> {
     x.windows(-1, count)?.mean_axis(-1)
 }
 
+/// What is largest in each row, as shares of one.
+///
+/// ```python
+/// e = np.exp(x - x.max(1, keepdims=True))
+/// e / e.sum(1, keepdims=True)
+/// ```
 fn softmax(x: &Array<f32>) -> Result<Array<f32>> {
     let e = (x - x.max_axis(keep_dims(1))?).exp().eval()?;
     (&e / e.sum_axis(keep_dims(1))?).eval()
 }
 
+/// Columns of mean 0 and standard deviation 1.
+///
+/// ```python
+/// (x - x.mean(0)) / x.std(0)
+/// ```
 fn normalised_columns(x: &Array<f32>) -> Result<Array<f32>> {
     ((x - x.mean_axis(keep_dims(0))?) / x.std_axis(keep_dims(0))?).eval()
 }
 
 /// A step of heat in a plate whose edge keeps its temperature.
+///
+/// ```python
+/// around = u[:-2, 1:-1] + u[2:, 1:-1] + u[1:-1, :-2] + u[1:-1, 2:]
+/// u[1:-1, 1:-1] += by * (around - 4 * u[1:-1, 1:-1])
+/// ```
 fn heat_step(u: &mut Array<f32>, by: f32) -> Result<()> {
     let at = |items| u.slice(items);
     let around =
@@ -63,22 +102,48 @@ fn heat_step(u: &mut Array<f32>, by: f32) -> Result<()> {
     u.slice_mut(s![1..-1, 1..-1])?.assign(step)
 }
 
+/// How many numbers from 0 to 1 are in each of equal parts.
+///
+/// ```python
+/// np.bincount((x * bins).astype(np.uint32), minlength=bins)
+/// ```
 fn histogram(x: &Array<f32>, bins: usize) -> Result<Array<u32>> {
     (x * bins as f32).cast::<u32>().eval()?.bincount(bins)
 }
 
+/// Where each row is greatest.
+///
+/// ```python
+/// x.argmax(1)
+/// ```
 fn largest_of_rows(x: &Array<f32>) -> Result<Array<u32>> {
     x.argmax_axis(1)
 }
 
+/// The sums up to each row.
+///
+/// ```python
+/// x.cumsum(0)
+/// ```
 fn running_total(x: &Array<f32>) -> Result<Array<f32>> {
     x.cumsum(0)
 }
 
+/// The elements above 0.
+///
+/// ```python
+/// x[x > 0]
+/// ```
 fn positive(x: &Array<f32>) -> Result<Array<f32>> {
     x.compress(&x.gt(0.0).eval()?)
 }
 
+/// Pi, of random points in a square.
+///
+/// ```python
+/// x, y = rng.random(count), rng.random(count)
+/// 4 * np.count_nonzero(x * x + y * y < 1) / count
+/// ```
 fn monte_carlo_pi(arrays: &Arrays, count: usize) -> Result<f64> {
     let (x, y) = (
         arrays.uniform::<f32>(count, 1),

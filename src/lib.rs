@@ -188,7 +188,9 @@ pub mod macros {
     pub use kiln_jit_core::launch::LaunchConfig;
     pub use kiln_jit_core::runtime::{Buffer, Part};
     pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
-    pub use kiln_jit_core::view::{KernelView, ToKernel, passed_view, slice_type, struct_type};
+    pub use kiln_jit_core::view::{
+        IntoView, KernelView, ToKernel, ToSlice, ToSliceMut, passed_view, slice_type, struct_type,
+    };
     pub use kiln_kernel_macro::{device_expression, kernel_expression};
 }
 
@@ -228,6 +230,6 @@ pub mod prelude {
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
     pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind, Part};
     pub use kiln_jit_core::value::{F32x2, F32x4, F64x2, I32x4, KernelType, U32x4};
-    pub use kiln_jit_core::view::{KernelView, ToKernel};
+    pub use kiln_jit_core::view::{IntoView, KernelView, ToKernel, ToSlice, ToSliceMut};
     pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 }

@@ -544,3 +544,76 @@ fn operators_of_a_struct() -> kiln::Result<()> {
     }
     Ok(())
 }
+
+/// Arrays of ndarray on a device and back, and what has other dimensions.
+#[test]
+fn arrays_on_devices_and_back() -> kiln::Result<()> {
+    use ndarray::{Array1, Array2, Array3, ArrayD, Axis};
+
+    let cube = Array3::from_shape_fn((3, 4, 5), |(i, j, k)| (i * 100 + j * 10 + k) as i32);
+    for jit in machines() {
+        let arrays = Arrays::new(&jit);
+        let x = arrays.from_ndarray(&cube)?;
+        let back: ArrayD<i32> = (x.permute([2, 0, 1])? + 1).eval()?.to_ndarray()?;
+        assert_eq!(back, (cube.clone() + 1).permuted_axes([2, 0, 1]).into_dyn());
+        let layer = cube.index_axis(Axis(1), 2);
+        let layer = arrays
+            .from_ndarray(&layer.t())?
+            .to_ndarray::<ndarray::Ix2>()?;
+        assert_eq!(layer, cube.index_axis(Axis(1), 2).t());
+        let none: Array2<f32> = arrays.zeros((0, 7))?.to_ndarray()?;
+        assert_eq!(none.shape(), [0, 7]);
+        let other: Result<Array1<i32>, _> = x.to_ndarray();
+        assert_eq!(
+            other.expect_err("it has three").to_string(),
+            "an array of shape 3x4x5 has 3 dimensions, and 1 are asked for"
+        );
+    }
+    Ok(())
+}
+
+/// Files as NumPy writes them, and files that are none.
+#[test]
+fn arrays_in_files_of_numpy() -> Outcome {
+    // `np.save` of `np.array([[1.5, -2.0]], dtype="<f4")`.
+    let mut bytes =
+        b"\x93NUMPY\x01\x00\x76\x00{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
+            .to_vec();
+    bytes.resize(127, b' ');
+    bytes.push(b'\n');
+    bytes.extend([1.5f32, -2.0].map(f32::to_le_bytes).concat());
+    let folder = std::env::temp_dir().join(format!("kiln-npy-{}", std::process::id()));
+    std::fs::create_dir_all(&folder)?;
+    let (file, several) = (folder.join("x.npy"), folder.join("all.npz"));
+    std::fs::write(&file, &bytes)?;
+    let arrays = Arrays::new(&Jit::on(Device::cpu()));
+    let x = arrays.read_npy::<f32>(&file)?;
+    assert_eq!((x.dims(), x.to_vec()?), (&[1, 2][..], vec![1.5, -2.0]));
+    x.write_npy(&file)?;
+    assert_eq!(std::fs::read(&file)?, bytes);
+    arrays.write_npz(&several, &[("a", &x), ("b", &x.t())])?;
+    assert_eq!(arrays.read_npz::<f32>(&several, "b")?.dims(), [2, 1]);
+
+    let text = |refused: Option<kiln::array::ArrayError>| {
+        let text = refused.expect("it is refused").to_string();
+        text.replace(&folder.display().to_string(), "FOLDER")
+    };
+    assert_eq!(
+        text(arrays.read_npy::<i64>(&file).err()),
+        "`FOLDER/x.npy`: incorrect descriptor (<f4) for this type"
+    );
+    let missing = text(arrays.read_npy::<f32>(folder.join("y.npy")).err());
+    assert!(missing.starts_with("`FOLDER/y.npy`: "), "{missing}");
+    let unknown = text(arrays.read_npz::<f32>(&several, "c").err());
+    assert!(
+        unknown.starts_with("`FOLDER/all.npz`: the array `c`: "),
+        "{unknown}"
+    );
+    assert!(arrays.read_npz::<f32>(&file, "x").is_err());
+    assert!(x.write_npy(folder.join("none/x.npy")).is_err());
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// What a test gives that meets errors of several kinds.
+type Outcome = Result<(), Box<dyn std::error::Error>>;

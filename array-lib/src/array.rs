@@ -37,6 +37,12 @@ pub struct Arrays {
 
 struct Shared {
     jit: Jit,
+    made: Arc<Made>,
+}
+
+/// What arrays in all streams of a device have made.
+#[derive(Default)]
+struct Made {
     /// Kernels by what they compute.
     kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
@@ -51,12 +57,20 @@ impl std::fmt::Debug for Arrays {
 impl Arrays {
     /// Arrays on the device of `jit`.
     pub fn new(jit: &Jit) -> Self {
-        let (kernels, launches) = Default::default();
         Arrays {
             shared: Arc::new(Shared {
                 jit: jit.clone(),
-                kernels,
-                launches,
+                made: Arc::default(),
+            }),
+        }
+    }
+
+    /// Arrays of another `Jit` of the device that have these kernels.
+    pub(crate) fn sharing(&self, jit: &Jit) -> Arrays {
+        Arrays {
+            shared: Arc::new(Shared {
+                jit: jit.clone(),
+                made: self.shared.made.clone(),
             }),
         }
     }
@@ -68,17 +82,17 @@ impl Arrays {
 
     /// How many kernels array operations have launched.
     pub fn launches(&self) -> u64 {
-        self.shared.launches.load(Ordering::Relaxed)
+        self.shared.made.launches.load(Ordering::Relaxed)
     }
 
     /// How many different kernels array operations have made that are kept by what they compute. Those of an
     /// [`ElementFn::build`](crate::ElementFn::build) that captures something are not.
     pub fn kernels(&self) -> usize {
-        self.shared.kernels.len()
+        self.shared.made.kernels.len()
     }
 
     pub(crate) fn count_launch(&self) {
-        self.shared.launches.fetch_add(1, Ordering::Relaxed);
+        self.shared.made.launches.fetch_add(1, Ordering::Relaxed);
     }
 
     /// The kernel with this signature, described by `build` if it is not there. `None` as the
@@ -92,12 +106,13 @@ impl Arrays {
         let Some(signature) = signature.words() else {
             return build();
         };
-        if let Some(kernel) = self.shared.kernels.get(&signature) {
+        if let Some(kernel) = self.shared.made.kernels.get(&signature) {
             return Ok(kernel.clone());
         }
         let kernel = build()?;
         Ok(self
             .shared
+            .made
             .kernels
             .entry(signature)
             .or_insert(kernel)

@@ -9,7 +9,7 @@ use kiln_jit_core::error::Error;
 use kiln_jit_core::inspect::Inspection;
 use kiln_jit_core::runtime::Buffer;
 
-use crate::fused::{Fused, Passed, Purpose};
+use crate::fused::{Explanation, Fused, Passed, Purpose};
 use crate::input::Identity;
 use crate::layout::Layout;
 use crate::signature::Signature;
@@ -20,7 +20,7 @@ pub(crate) const BLOCK: u32 = 256;
 
 /// Describes the kernel that stores each element.
 pub(crate) fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
-    Kernel::build("broadcast", |k: &KernelBuilder| {
+    Kernel::build(&fused.name("eval"), |k: &KernelBuilder| {
         let out = k.slice_mut("out", k.ty::<T>());
         let elements = fused.declare(k, out);
         elements.store_all();
@@ -121,6 +121,39 @@ impl<T: Element> Expr<T> {
         let passed = fused.passed();
         let args = arguments(&mut out, &passed)?;
         Ok(arrays.jit().inspect(&kernel, &args)?)
+    }
+
+    /// What [`Expr::eval`] would do, in words: the kernel, what is fused in it, and how each array is read. Nothing is
+    /// compiled or launched.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::on(Device::cpu()));
+    /// let x = arrays.ones::<f32>((3, 100))?;
+    /// let explained = (2.0 * &x + x.row(0)?).sqrt().explain()?;
+    /// assert_eq!(explained.kernel(), "eval_sqrt_add_mul");
+    /// assert_eq!(
+    ///     explained.to_string(),
+    ///     "one kernel, `eval_sqrt_add_mul`, one launch: 3x100 of f32
+    ///   sqrt(add(mul(n0, in1), in2))
+    ///   n0: a number, f32
+    ///   in1: an array of f32, one after the other
+    ///   in2: an array of f32, by distances, neighbours side by side
+    ///   2 dimensions are left of those of the arrays, indices have 32 bits, blocks go along rows"
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Expr::eval`], as far as the expression goes.
+    pub fn explain(&self) -> Result<Explanation> {
+        let mut signature = Signature::broadcast::<T>();
+        let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
+        fused.arrays()?;
+        Ok(fused.explained(std::any::type_name::<T>(), self.nodes))
     }
 
     /// An expression whose elements are those of this, as many as `shape` has.

@@ -4,7 +4,8 @@ use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::Arc;
 
-use kiln_jit_core::build::Val;
+use kiln_jit_core::build::{KernelBuilder, Val};
+use kiln_jit_core::ir::Type;
 
 use crate::function::{Applied, FunctionName, NodeFn};
 use crate::input::{ArrayInput, Input, ScalarInput};
@@ -25,6 +26,12 @@ pub(crate) enum Unfit {
     Axis(isize, Shape),
     /// Indices of more elements than there are indices.
     ManyIndices(Shape),
+    /// An operation on more elements than it has indices for.
+    Many(&'static str, Shape),
+    /// As many numbers as the array has dimensions are needed, and these are others.
+    Items(usize, Shape),
+    /// A weight of more elements than the array has along a dimension.
+    Window(usize, usize, Shape),
 }
 
 impl From<Unfit> for ArrayError {
@@ -34,6 +41,9 @@ impl From<Unfit> for ArrayError {
             Unfit::TooLarge => ArrayError::TooLarge { limit: MAX_NODES },
             Unfit::Axis(axis, shape) => ArrayError::Axis { axis, shape },
             Unfit::ManyIndices(shape) => ArrayError::ManyIndices { shape },
+            Unfit::Many(operation, shape) => ArrayError::TooMany { operation, shape },
+            Unfit::Items(items, shape) => ArrayError::Items { items, shape },
+            Unfit::Window(count, axis, shape) => ArrayError::Window { count, axis, shape },
         }
     }
 }
@@ -49,6 +59,8 @@ pub(crate) enum Node {
     },
     /// Where elements would lie that have this layout: indices, as `u32`.
     Place(Layout),
+    /// All of a buffer, as a slice, for a function that reads it where it likes.
+    Whole(Arc<dyn Input>),
     /// A number from the host, a parameter of the kernel.
     Scalar(Arc<dyn Input>),
     /// A function of other nodes.
@@ -59,6 +71,8 @@ pub(crate) enum Node {
         name: Option<FunctionName>,
         /// The arguments of the function.
         args: Vec<Arc<Node>>,
+        /// The type of the result.
+        ty: fn(&KernelBuilder) -> Type,
     },
 }
 
@@ -68,7 +82,7 @@ impl Drop for Node {
     fn drop(&mut self) {
         let mut left = match self {
             Node::Apply { args, .. } => std::mem::take(args),
-            Node::Read { .. } | Node::Place(_) | Node::Scalar(_) => return,
+            Node::Read { .. } | Node::Place(_) | Node::Whole(_) | Node::Scalar(_) => return,
         };
         while let Some(node) = left.pop() {
             if let Some(mut node) = Arc::into_inner(node)
@@ -200,17 +214,29 @@ impl<T: Element> Expr<T> {
         }
     }
 
-    /// A function of these nodes, whose name says all about it. Where it is computed and its shape are to be said.
+    /// This expression as one of a type that the IR has as this one.
+    pub(crate) fn retyped<U: Element>(self) -> Expr<U> {
+        Expr {
+            node: self.node,
+            arrays: self.arrays,
+            shape: self.shape,
+            nodes: self.nodes,
+            element: PhantomData,
+        }
+    }
+
+    /// A function of these nodes, whose name, if it has one, says all about it. Where it is computed and its shape are to be said.
     pub(crate) fn applied(
         args: Vec<Arc<Node>>,
-        name: FunctionName,
+        name: Option<FunctionName>,
         f: impl for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync + 'static,
     ) -> Expr<T> {
         let nodes = args.len() + 1;
         let node = Node::Apply {
             function: Arc::new(f),
-            name: Some(name),
+            name,
             args,
+            ty: |k| k.ty::<T>(),
         };
         Expr::new(node, nodes, None, Ok(Shape::default()))
     }
@@ -328,6 +354,7 @@ pub fn broadcast<Args, R: Element>(
         function: describe,
         name,
         args: nodes,
+        ty: |k| k.ty::<R>(),
     };
     Expr::new(node, count, arrays, shape)
 }

@@ -1,6 +1,7 @@
 //! An expression as part of a kernel: what it reads, where that lies, and the value of an element.
 
 mod elements;
+mod explained;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,6 +24,7 @@ use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
 
 pub(crate) use elements::Elements;
 use elements::Param;
+pub use explained::Explanation;
 
 /// What an expression is made part of a kernel for.
 #[derive(Default)]
@@ -46,6 +48,7 @@ pub(crate) struct Purpose<'p> {
 enum What<'e> {
     Buffer(&'e Arc<dyn Input>),
     Place,
+    Whole(&'e Arc<dyn Input>),
     Number(&'e Arc<dyn Input>),
 }
 
@@ -60,7 +63,7 @@ struct Operand<'e> {
 impl Operand<'_> {
     fn identity(&self) -> Option<Identity> {
         match self.what {
-            What::Buffer(input) => input.identity(),
+            What::Buffer(input) | What::Whole(input) => input.identity(),
             What::Place | What::Number(_) => None,
         }
     }
@@ -74,6 +77,11 @@ impl Operand<'_> {
                     && own.element() == other.element()
                     && self.layout == *layout
             }
+            (What::Whole(own), What::Whole(other)) => {
+                own.identity().is_some()
+                    && own.identity() == other.identity()
+                    && own.element() == other.element()
+            }
             (What::Place, What::Place) => self.layout == *layout,
             _ => false,
         }
@@ -83,6 +91,7 @@ impl Operand<'_> {
     fn read_as(&self, array: usize, groups: &[Group], recorded: bool, wide: bool) -> Access {
         let buffer = match self.what {
             What::Number(_) => return Access::Scalar,
+            What::Whole(_) => return Access::Whole,
             What::Buffer(input) => Some(input.len()),
             What::Place => None,
         };
@@ -154,6 +163,8 @@ fn is_gpu(arrays: &Arrays) -> bool {
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
+    /// The type of the elements.
+    ty: fn(&KernelBuilder) -> Type,
     /// The shape that the kernel goes through.
     pub(crate) shape: Shape,
     arrays: Option<&'e Arrays>,
@@ -177,10 +188,18 @@ impl<'e> Fused<'e> {
         signature: &mut Signature,
     ) -> Result<Self> {
         let own = expr.shape.clone()?;
+        if own.len() > isize::MAX as usize {
+            let operation = "an expression";
+            return Err(ArrayError::TooMany {
+                operation,
+                shape: own,
+            });
+        }
         let to = purpose.own_layout.or(purpose.out);
         let shape = to.map_or(own, |to| to.shape.clone());
         let mut fused = Fused {
             node: &expr.node,
+            ty: |k| k.ty::<T>(),
             arrays: expr.arrays.as_ref(),
             operands: Vec::with_capacity(8),
             order: Vec::with_capacity(8),
@@ -212,6 +231,10 @@ impl<'e> Fused<'e> {
             let (what, layout) = match node {
                 Node::Read { buffer, layout } => (What::Buffer(buffer), self.layout_of(layout)),
                 Node::Place(layout) => (What::Place, self.layout_of(layout)),
+                Node::Whole(buffer) => (
+                    What::Whole(buffer),
+                    self.layout_of(&Layout::dense(Shape::default())),
+                ),
                 Node::Scalar(number) => (
                     What::Number(number),
                     self.layout_of(&Layout::dense(Shape::default())),
@@ -266,7 +289,7 @@ impl<'e> Fused<'e> {
         };
         self.groups = groups;
         let long = |operand: &Operand<'_>| match operand.what {
-            What::Buffer(input) => input.len() > NARROW,
+            What::Buffer(input) | What::Whole(input) => input.len() > NARROW,
             What::Place | What::Number(_) => false,
         };
         let out = self.out.as_ref().filter(|out| !out.shape.is_empty());
@@ -278,6 +301,7 @@ impl<'e> Fused<'e> {
         for (array, operand) in self.operands.iter_mut().enumerate() {
             let is_own = purpose.own.is_some() && operand.identity() == purpose.own;
             let here = match purpose.own_layout {
+                _ if matches!(operand.what, What::Whole(_)) => false,
                 Some(layout) => operand.layout == *layout,
                 None => {
                     operand.layout.offset == 0
@@ -329,7 +353,9 @@ impl<'e> Fused<'e> {
     fn sign(&self, signature: &mut Signature) {
         for operand in &self.operands {
             let element = match operand.what {
-                What::Buffer(input) | What::Number(input) => Some(input.element()),
+                What::Buffer(input) | What::Whole(input) | What::Number(input) => {
+                    Some(input.element())
+                }
                 What::Place => None,
             };
             signature.add(Word::Operand(operand.access, element));
@@ -355,7 +381,7 @@ impl<'e> Fused<'e> {
     /// Where the expression is computed, if that is said: it is by an array.
     pub(crate) fn arrays(&self) -> Result<&'e Arrays> {
         let is_slot = |operand: &Operand<'_>| match operand.what {
-            What::Buffer(input) | What::Number(input) => {
+            What::Buffer(input) | What::Whole(input) | What::Number(input) => {
                 matches!(input.identity(), Some(Identity::Slot(_)))
             }
             What::Place => false,
@@ -423,7 +449,9 @@ impl<'e> Fused<'e> {
         };
         match (operand.what, operand.access) {
             (_, Access::Own) => {}
-            (What::Number(input), _) => to.push(Passed::Input(input.clone(), None)),
+            (What::Number(input) | What::Whole(input), _) => {
+                to.push(Passed::Input(input.clone(), None))
+            }
             (What::Buffer(input), Access::Strided(_)) => {
                 to.push(Passed::Input(input.clone(), None))
             }
@@ -478,7 +506,9 @@ impl<'e> Fused<'e> {
             let name = format!("in{n}");
             let value = match (operand.what, operand.access) {
                 (_, Access::Own) => Some(out),
-                (What::Buffer(input) | What::Number(input), _) => Some(input.declare(k, &name)),
+                (What::Buffer(input) | What::Whole(input) | What::Number(input), _) => {
+                    Some(input.declare(k, &name))
+                }
                 (What::Place, _) => None,
             };
             match operand.access {
@@ -498,6 +528,7 @@ impl<'e> Fused<'e> {
             fused: self,
             k,
             out,
+            more: Vec::new(),
             counts,
             dims,
             params,
@@ -532,7 +563,7 @@ impl<'e> Fused<'e> {
 impl Operand<'_> {
     fn len(&self) -> usize {
         match self.what {
-            What::Buffer(input) | What::Number(input) => input.len(),
+            What::Buffer(input) | What::Whole(input) | What::Number(input) => input.len(),
             What::Place => 0,
         }
     }

@@ -86,14 +86,17 @@ impl<T: Element> Array<T> {
     /// A dimension that is not there, indices that are no vector; those of [`Expr::eval`](crate::Expr::eval).
     pub fn take(&self, indices: &Array<u32>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, self.shape())?;
-        if indices.rank() != 1 {
-            let shape = indices.shape().clone();
-            return Err(ArrayError::View { rank: 1, shape });
-        }
+        indices.vector("the indices of `take`", 0)?;
+        self.narrow("`take`")?;
         let first = self.swap_axes(0, axis as isize)?.contiguous()?;
         let row: usize = first.dims()[1..].iter().product();
         let dims = std::iter::once(indices.len()).chain(first.dims()[1..].iter().copied());
-        let mut taken = self.arrays.zeros(Shape::of(dims))?;
+        let shape = Shape::of(dims);
+        if shape.len() > u32::MAX as usize {
+            let operation = "`take`";
+            return Err(ArrayError::TooMany { operation, shape });
+        }
+        let mut taken = self.arrays.zeros(shape)?;
         if !taken.is_empty() {
             let (kernel, from) = (self.arrays.gathering::<T>()?, indices.contiguous()?);
             let len = taken.len();
@@ -141,6 +144,7 @@ impl<T: Element> Array<T> {
         if self.is_empty() {
             return self.arrays.zeros(0);
         }
+        self.narrow("`compress`")?;
         let (x, mask) = (self.contiguous()?, mask.contiguous()?);
         let upto = mask.cast::<u32>().eval()?.flatten()?.cumsum(0)?;
         let count = upto.get([self.len() - 1])? as usize;
@@ -190,6 +194,7 @@ impl<T: IntegerElement> Array<T> {
     /// # Errors
     /// As [`Expr::eval`](crate::Expr::eval).
     pub fn bincount(&self, bins: usize) -> Result<Array<u32>> {
+        self.narrow("`bincount`")?;
         let mut counts = self.arrays.zeros(bins)?;
         // A number that has no `u32` is beyond all bins.
         let numbers = crate::where_(

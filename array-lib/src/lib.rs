@@ -43,8 +43,14 @@ mod function;
 mod fused;
 mod indexed;
 mod input;
+mod later;
 mod layout;
 mod make;
+#[cfg(feature = "ndarray")]
+mod ndarrays;
+mod neighbor;
+#[cfg(feature = "npy")]
+mod npy;
 mod number;
 mod ops;
 mod product;
@@ -53,6 +59,8 @@ mod read;
 mod recorded;
 mod reduce;
 mod scan;
+mod search;
+mod several;
 mod shape;
 mod signature;
 mod slice;
@@ -70,10 +78,16 @@ pub use array::{Array, ArrayMut, Arrays};
 pub use axes::{Axes, IntoAxes, keep_dims};
 pub use expr::{BroadcastArgs, Expr, IntoExpr, broadcast};
 pub use function::{Arity, ElementFn};
+pub use fused::Explanation;
 pub use input::Element;
+pub use neighbor::{Border, Convolved};
+#[cfg(feature = "npy")]
+pub use npy::FileElement;
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
 pub use random::RandomElement;
+pub use search::Side;
+pub use several::{OutputOf, Outputs, eval_all};
 pub use shape::{IntoShape, Shape, ShapeMismatch};
 pub use slice::SliceItem;
 pub use sort::SortElement;
@@ -101,7 +115,7 @@ pub mod macros {
     pub(crate) use kiln_jit_core::runtime::Part;
     pub(crate) use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};
     pub(crate) use kiln_jit_core::view::{
-        KernelView, ToKernel, passed_view, slice_type, struct_type,
+        KernelView, ToKernel, ToSlice, ToSliceMut, passed_view, slice_type, struct_type,
     };
 }
 
@@ -220,6 +234,12 @@ pub enum ArrayError {
         /// How far neighbours are from each other.
         strides: Vec<isize>,
     },
+    /// An array that cannot be an argument of a launch.
+    #[error("{why}")]
+    NotPassed {
+        /// What the device said as the array was copied for the launch, or where its elements lie.
+        why: String,
+    },
     /// An array that a kernel has no view of.
     #[error(
         "an array of shape {shape} is no view of {rank} dimensions of a kernel; it has {}, and a buffer may have 2^32 - 1 elements",
@@ -236,6 +256,43 @@ pub enum ArrayError {
         "the indices of an array of shape {shape} are more than `u32` has numbers; use those of its dimensions"
     )]
     ManyIndices {
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// What is no vector, where one is needed.
+    #[error("{what} are a vector of at least {least} elements; this is an array of shape {shape}")]
+    Vector {
+        /// What needs one.
+        what: &'static str,
+        /// How many elements it needs.
+        least: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// A file that cannot be read or written.
+    #[error("`{path}`: {why}")]
+    File {
+        /// The file.
+        path: String,
+        /// What the system or the format says.
+        why: String,
+    },
+    /// An array of the host of another number of dimensions than is asked for.
+    #[error("an array of shape {shape} has {} dimensions, and {rank} are asked for", shape.rank())]
+    Rank {
+        /// How many are asked for.
+        rank: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
+    /// An operation on more elements than it has indices for.
+    #[error(
+        "{operation} of an array of shape {shape}: it has indices of 32 bits, and there are more elements than those \
+         reach; go through it in parts, `x.slice(s![a..b])`"
+    )]
+    TooMany {
+        /// The name of the operation.
+        operation: &'static str,
         /// The array's shape.
         shape: Shape,
     },

@@ -295,8 +295,11 @@ impl<T: Element> Expr<T> {
     /// # }
     /// ```
     pub fn cast<U: Element>(self) -> Expr<U> {
-        let name = format!("cast {:?}", <U as DeviceType>::FORM.digest());
-        self.unary(name, |x| cast::<U>(x))
+        let to = <U as DeviceType>::FORM.digest();
+        if to == <T as DeviceType>::FORM.digest() {
+            return self.retyped();
+        }
+        self.unary(format!("cast {to:?}"), |x| cast::<U>(x))
     }
 }
 

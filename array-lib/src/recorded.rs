@@ -44,6 +44,9 @@ impl<T: Element> Input for SlotInput<T> {
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
     }
+    fn element_name(&self) -> &'static str {
+        std::any::type_name::<T>()
+    }
 
     fn identity(&self) -> Option<Identity> {
         Some(Identity::Slot(self.0.id()))
@@ -77,6 +80,9 @@ impl<T: Element> Input for ValueInput<T> {
 
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
+    }
+    fn element_name(&self) -> &'static str {
+        std::any::type_name::<T>()
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -43,7 +43,7 @@ pub(crate) fn build<T: Element>(
     op: &Applied,
     way: Way,
 ) -> Result<Kernel, Error> {
-    Kernel::build("reduce", |k: &KernelBuilder| {
+    Kernel::build(&fused.name("reduce"), |k: &KernelBuilder| {
         let t = k.ty::<T>();
         let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
@@ -317,7 +317,7 @@ impl<T: Element> Expr<T> {
             let dims = shape.dims().iter().zip(&mask);
             dims.filter(|(_, is)| **is == folded)
                 .map(|(dim, _)| *dim)
-                .product()
+                .fold(1, usize::saturating_mul)
         };
         let (kept, folded) = (lens(false), lens(true));
         let arrays = self.arrays.as_ref().ok_or(crate::ArrayError::NoArray)?;

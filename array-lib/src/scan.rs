@@ -148,6 +148,7 @@ impl<T: NumberElement> Scan<T> {
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
+        x.narrow("a running sum or product")?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         let row = dims.last().copied().unwrap_or(1);

@@ -79,6 +79,7 @@ impl<T: Element + SortElement> Array<T> {
     /// # Errors
     /// As [`Array::sort`].
     pub fn unique(&self) -> Result<Array<T>> {
+        self.narrow("`unique`")?;
         let sorted = self.flatten()?.sort(0)?;
         if sorted.len() < 2 {
             return Ok(sorted);
@@ -106,6 +107,7 @@ struct Rows<T: Element> {
 impl<T: Element + SortElement> Rows<T> {
     fn of(x: &Array<T>, axis: isize) -> Result<Rows<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
+        x.narrow("sorting")?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         Ok(Rows {

@@ -17,6 +17,8 @@ pub(crate) enum Access {
     One,
     /// A number, not an array.
     Scalar,
+    /// All of the buffer, for a function that reads it where it likes.
+    Whole,
     /// The element where distances say, in each group of dimensions.
     Strided([Inner; 2]),
     /// The element that the result is stored to.

@@ -1,5 +1,6 @@
 //! Reductions by name: sums, extremes, averages, counts, of all elements or along some dimensions.
 
+use kiln_device_stdlib::math::Math;
 use kiln_jit_core::build::Val;
 
 use crate::layout::axis_of;
@@ -68,7 +69,7 @@ impl<T: NumberElement> Expr<T> {
     fn with(self, indices: Expr<u32>) -> Expr<T::Indexed> {
         self.binary(indices, "indexed", |value, index| {
             let k = value.builder();
-            k.construct(k.ty::<T::Indexed>(), &[value, index])
+            k.construct(k.ty::<T::Indexed>(), &[value.cast(k.ty::<T>()), index])
         })
     }
 
@@ -124,7 +125,58 @@ fn folded<T: Element>(expr: &Expr<T>, axes: &crate::Axes) -> Result<usize> {
     Ok(dims
         .filter(|(_, folded)| **folded)
         .map(|(dim, _)| *dim)
-        .product())
+        .fold(1, usize::saturating_mul))
+}
+
+/// The elements as sums are computed of them.
+fn widened<T: NumberElement>(x: &Expr<T>) -> Expr<T::Accumulator> {
+    x.clone().cast()
+}
+
+fn summed<T: NumberElement>(x: &Expr<T>) -> Result<T::Accumulator> {
+    widened(x).reduce(sum_of(), T::Accumulator::ZERO)
+}
+
+fn summed_along<T: NumberElement>(
+    x: &Expr<T>,
+    axes: impl IntoAxes,
+) -> Result<Array<T::Accumulator>> {
+    widened(x).reduce_axis(axes, sum_of(), T::Accumulator::ZERO)
+}
+
+/// Each element as a sum that has lost nothing.
+fn uncompensated<T: FloatElement>(x: Expr<T>) -> Expr<T::Compensated> {
+    x.unary("compensated", |x| {
+        let k = x.builder();
+        let ty = k.ty::<T::Compensated>();
+        let zero = k.zero(k.ty::<T::Accumulator>());
+        k.construct(ty, &[x.cast(zero.ty()), zero])
+    })
+}
+
+/// What two sums are together, and what that has lost.
+fn compensated_of<T: FloatElement>() -> ElementFn<(T::Compensated, T::Compensated), T::Compensated>
+{
+    ElementFn::operation("compensated_sum", |[a, b]: [Val<'_>; 2]| {
+        let (x, y) = (a.field("sum"), b.field("sum"));
+        let sum = x + y;
+        let of_y = sum - x;
+        let lost = (x - (sum - of_y)) + (y - of_y);
+        let lost = a.field("lost") + b.field("lost") + lost;
+        a.builder().construct(a.ty(), &[sum, lost])
+    })
+}
+
+/// Compensated sums as numbers; one that is infinite or NaN has lost nothing that counts.
+fn whole_of<T: FloatElement>(sums: Array<T::Compensated>) -> Expr<T> {
+    sums.expr().unary("compensate", |x| {
+        let (sum, lost) = (x.field("sum"), x.field("lost"));
+        let whole = sum + lost;
+        whole
+            .eq(whole)
+            .select(whole, sum)
+            .cast(x.builder().ty::<T>())
+    })
 }
 
 /// Methods of expressions and of arrays, which become expressions.
@@ -151,9 +203,10 @@ macro_rules! reductions {
     )*};
 }
 reductions! {
-    impl T where T: Element + Default {
-        /// The sum of all elements; numbers. It has their type: integers wrap around, for which
-        /// [`sum_as`](Self::sum_as) is. The order of additions is not specified, but the same each time.
+    impl T where T: NumberElement {
+        /// The sum of all elements. Of integers it has 64 bits, `u64` or `i64`, as in NumPy; of floats it has their type, and
+        /// of halves it is rounded once, at the end. [`sum_as`](Self::sum_as) gives another type. The order of additions is not
+        /// specified, but the same each time.
         ///
         /// ```
         /// use kiln::prelude::*;
@@ -161,24 +214,53 @@ reductions! {
         /// # fn main() -> kiln::Result<()> {
         /// let arrays = Arrays::new(&Jit::new()?);
         /// let x = arrays.vector((1..=1000).collect::<Vec<u32>>())?;
-        /// assert_eq!(x.sum()?, 500_500);
+        /// assert_eq!(x.sum()?, 500_500u64);
         /// assert_eq!((&x * &x).sum()?, 333_833_500); // multiplied and added by one kernel
+        /// assert_eq!(arrays.full(1000, 200u8)?.sum()?, 200_000);
         /// # Ok(())
         /// # }
         /// ```
         ///
         /// # Errors
-        /// An element type without addition, or as [`Expr::eval`].
-        fn sum() -> T = |x| x.reduce(sum_of(), T::default());
+        /// As [`Expr::eval`].
+        fn sum() -> T::Sum = |x| Ok(T::whole_sum(summed(x)?));
         /// The sums along some dimensions; see [`IntoAxes`].
         ///
         /// # Errors
         /// As [`Expr::reduce_axis`].
-        fn sum_axis(axes: impl IntoAxes) -> Array<T> = |x| x.reduce_axis(axes, sum_of(), T::default());
+        fn sum_axis(axes: impl IntoAxes) -> Array<T::Sum> = |x| T::whole_sums(summed_along(x, axes)?);
+    }
+    impl T where T: FloatElement {
+        /// The sum of all elements with what each addition loses by rounding added at the end (Neumaier's sum; T. Ogita,
+        /// S. M. Rump, S. Oishi, "Accurate Sum and Dot Product", 2005): as if it was computed with twice the bits. Without
+        /// [fast math](kiln_jit_core::jit::JitOptions), which takes it away.
+        ///
+        /// ```
+        /// use kiln::prelude::*;
+        ///
+        /// # fn main() -> kiln::Result<()> {
+        /// let arrays = Arrays::new(&Jit::new()?);
+        /// let x = arrays.vector(vec![1e8f32, 1.0, -1e8, 1.0])?;
+        /// assert_eq!(x.sum_compensated()?, 2.0);
+        /// # Ok(())
+        /// # }
+        /// ```
+        ///
+        /// # Errors
+        /// As [`Expr::reduce`].
+        fn sum_compensated() -> T = |x| x.sum_axis_compensated(..)?.item();
+        /// The compensated sums along some dimensions.
+        ///
+        /// # Errors
+        /// As [`Expr::reduce_axis`].
+        fn sum_axis_compensated(axes: impl IntoAxes) -> Array<T> = |x| {
+            let sums = uncompensated(x.clone()).reduce_axis(axes, compensated_of::<T>(), T::uncompensated())?;
+            whole_of::<T>(sums).eval()
+        };
     }
     impl T where T: Element {
-        /// The sum of all elements as another type, to which each is converted before: of bytes as `u64`, of halves as
-        /// `f32`.
+        /// The sum of all elements as another type, to which each is converted before: of halves as `f32`, of bytes that may
+        /// wrap around as `u8`.
         ///
         /// ```
         /// use kiln::prelude::*;
@@ -186,31 +268,34 @@ reductions! {
         /// # fn main() -> kiln::Result<()> {
         /// let arrays = Arrays::new(&Jit::new()?);
         /// let x = arrays.full(300, 1u8)?;
-        /// assert_eq!((x.sum()?, x.sum_as::<u64>()?), (44, 300));
+        /// assert_eq!((x.sum_as::<u8>()?, x.sum_as::<f32>()?), (44, 300.0)); // a `u8` wraps around
         /// # Ok(())
         /// # }
         /// ```
         ///
         /// # Errors
         /// As [`Expr::reduce`].
-        fn sum_as[U: NumberElement]() -> U = |x| x.clone().cast::<U>().sum();
+        fn sum_as[U: NumberElement]() -> U = |x| x.clone().cast::<U>().reduce(sum_of(), U::ZERO);
         /// The sums along some dimensions as another type.
         ///
         /// # Errors
         /// As [`Expr::reduce_axis`].
-        fn sum_axis_as[U: NumberElement](axes: crate::Axes) -> Array<U> = |x| x.clone().cast::<U>().sum_axis(axes);
+        fn sum_axis_as[U: NumberElement](axes: crate::Axes) -> Array<U>
+            = |x| x.clone().cast::<U>().reduce_axis(axes, sum_of(), U::ZERO);
     }
     impl T where T: NumberElement {
-        /// The product of all elements.
+        /// The product of all elements, of the type of their [sum](Self::sum).
         ///
         /// # Errors
         /// As [`Expr::reduce`].
-        fn prod() -> T = |x| x.reduce(product_of(), T::ONE);
+        fn prod() -> T::Sum
+            = |x| Ok(T::whole_sum(widened(x).reduce(product_of(), T::Accumulator::ONE)?));
         /// The products along some dimensions.
         ///
         /// # Errors
         /// As [`Expr::reduce_axis`].
-        fn prod_axis(axes: impl IntoAxes) -> Array<T> = |x| x.reduce_axis(axes, product_of(), T::ONE);
+        fn prod_axis(axes: impl IntoAxes) -> Array<T::Sum>
+            = |x| T::whole_sums(widened(x).reduce_axis(axes, product_of(), T::Accumulator::ONE)?);
         /// The least element; NaN if one is NaN, as in NumPy.
         ///
         /// ```
@@ -267,7 +352,8 @@ reductions! {
         /// # Errors
         /// As [`Expr::reduce_axis`]; no elements.
         fn argmax_axis(axis: isize) -> Array<u32> = |x| x.first_along(axis, true);
-        /// The sum of the products of the elements and those of another expression.
+        /// The sum of the products of the elements and those of another expression, both of the type of their
+        /// [sum](Self::sum).
         ///
         /// ```
         /// use kiln::prelude::*;
@@ -282,7 +368,10 @@ reductions! {
         ///
         /// # Errors
         /// As [`Expr::reduce`]; shapes that do not go together.
-        fn dot(other: impl IntoExpr<T>) -> T = |x| (x.clone() * other.into_expr()).sum();
+        fn dot(other: impl IntoExpr<T>) -> T::Sum = |x| {
+            let products = widened(x) * widened(&other.into_expr());
+            Ok(T::whole_sum(products.reduce(sum_of(), T::Accumulator::ZERO)?))
+        };
     }
     impl T where T: FloatElement {
         /// The average of all elements; NaN of none.
@@ -310,8 +399,8 @@ reductions! {
         /// As [`Expr::reduce_axis`].
         fn mean_axis(axes: impl IntoAxes) -> Array<T> = |x| {
             let axes = axes.into_axes();
-            let count = T::from_f64(folded(x, &axes)? as f64);
-            (x.sum_axis(axes)? / count).eval()
+            let count = T::Accumulator::from_f64(folded(x, &axes)? as f64);
+            (summed_along(x, axes)? / count).cast::<T>().eval()
         };
         /// The variance of all elements: the average of the squares of what they are off the average.
         ///
@@ -347,7 +436,12 @@ reductions! {
         /// # Errors
         /// As [`Expr::reduce_axis`].
         fn norm_axis(axes: impl IntoAxes) -> Array<T>
-            = |x| (x.clone() * x.clone()).sum_axis(axes)?.sqrt().eval();
+            = |x| {
+                let squares = widened(x) * widened(x);
+                let sums = squares.reduce_axis(axes, sum_of(), T::Accumulator::ZERO)?;
+                let roots = sums.expr().unary::<T::Accumulator>("sqrt", |x| Math::sqrt(x));
+                roots.cast::<T>().eval()
+            };
     }
     impl bool {
         /// Whether any element is true.
@@ -393,6 +487,7 @@ reductions! {
         ///
         /// # Errors
         /// As [`Expr::reduce_axis`].
-        fn count_axis(axes: impl IntoAxes) -> Array<u64> = |x| x.clone().cast::<u64>().sum_axis(axes);
+        fn count_axis(axes: impl IntoAxes) -> Array<u64>
+            = |x| x.clone().cast::<u64>().sum_axis(axes);
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::layout::axis_of;
 use crate::slice::SliceItem;
+use crate::statistics::sum_of;
 use crate::{Array, ArrayError, Arrays, Element, Expr, NumberElement, Result, Shape};
 
 /// What shows a range of a dimension, and all of those before it.
@@ -171,6 +172,8 @@ impl<T: NumberElement> Array<T> {
             right: right.shape().clone(),
             at: Some(place),
         };
+        self.narrow("a product")?;
+        right.narrow("a product")?;
         let (a, b) = match (self.rank(), right.rank()) {
             (0, _) | (_, 0) => return Err(mismatch().into()),
             (1, _) => (self.insert_axis(0)?, right.clone()),
@@ -186,8 +189,8 @@ impl<T: NumberElement> Array<T> {
         {
             return Ok(product);
         }
-        let products = a.insert_axis(-1)? * b.insert_axis(-3)?;
-        let mut result = products.sum_axis(-2)?;
+        let (a, b) = (a.insert_axis(-1)?, b.insert_axis(-3)?);
+        let mut result = (a * b).reduce_axis(-2, sum_of(), T::ZERO)?;
         if right.rank() == 1 {
             result = result.index_axis(-1, 0)?;
         }

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use half::f16;
-use kiln::array::{ArrayError, keep_dims, where_};
+use kiln::array::{ArrayError, IntoAxes, keep_dims, where_};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -277,8 +277,12 @@ fn reductions_stay_on_the_device(jit: &Jit) -> Outcome {
     assert!(softmax.row(0)?.to_vec()?.is_sorted());
     let wide = arrays.full((300, 2), 1u8)?;
     assert_eq!(
-        (wide.sum_axis(0)?.to_vec()?, wide.sum_as::<u64>()?),
-        (vec![44, 44], 600)
+        (
+            wide.sum_axis(0)?.to_vec()?,
+            wide.sum_as::<u8>()?,
+            wide.sum_axis_as::<u8>(0.into_axes())?.to_vec()?
+        ),
+        (vec![300u64, 300], 88, vec![44, 44])
     );
     assert_eq!(wide.cast::<u64>().sum_axis(0)?.to_vec()?, [300, 300]);
     Ok(())

@@ -15,8 +15,12 @@ pub mod kernels;
 
 mod addresses;
 mod arithmetic;
+mod array_arguments;
+mod array_beside;
+mod array_numbers;
 mod array_oracle;
 mod array_order;
+mod array_search;
 mod array_shapes;
 mod array_structure;
 mod arrays;
@@ -135,8 +139,12 @@ pub fn cases() -> Vec<Case> {
         streams::CASES,
         parts::CASES,
         extensions::CASES,
+        array_arguments::CASES,
+        array_beside::CASES,
+        array_numbers::CASES,
         array_oracle::CASES,
         array_order::CASES,
+        array_search::CASES,
         array_shapes::CASES,
         array_structure::CASES,
         arrays::CASES,

@@ -8,7 +8,7 @@ use kiln_jit_core::ir::{Type, Unroll};
 
 use super::{Fused, Operand, What};
 use crate::expr::Node;
-use crate::function::NodeFn;
+use crate::function::{FunctionName, NodeFn};
 use crate::space::{Access, Inner};
 
 /// The parameters for an operand.
@@ -47,6 +47,8 @@ pub(crate) struct Elements<'f, 'e, 'k> {
     pub(super) fused: &'f Fused<'e>,
     pub(super) k: &'k KernelBuilder,
     pub(super) out: Val<'k>,
+    /// Where the further fields of a result go, if it is several.
+    pub(crate) more: Vec<Val<'k>>,
     pub(super) counts: [Option<Val<'k>>; 2],
     /// The extents of each group but for the first.
     pub(super) dims: [Vec<Val<'k>>; 2],
@@ -114,8 +116,7 @@ impl<'k> Elements<'_, '_, 'k> {
         let all = || {
             let values = (0..items).map(|item| self.value_at(At::Index(place(item))));
             for (item, value) in values.collect::<Vec<_>>().into_iter().enumerate() {
-                let at = At::Index(place(item as u32));
-                self.out.at(self.target(at)).set(value);
+                self.put(At::Index(place(item as u32)), value);
             }
         };
         k.if_(place(items - 1).lt(results), all).else_(|| {
@@ -220,7 +221,19 @@ impl<'k> Elements<'_, '_, 'k> {
     /// Stores an element where it goes.
     fn store(&self, at: At<'k>) {
         let value = self.value_at(at);
-        self.out.at(self.target(at)).set(value);
+        self.put(at, value);
+    }
+
+    /// Stores a value where it goes, of several each where its own go.
+    fn put(&self, at: At<'k>, value: Val<'k>) {
+        let target = self.target(at);
+        if self.more.is_empty() {
+            self.out.at(target).set(value);
+            return;
+        }
+        for (n, out) in std::iter::once(&self.out).chain(&self.more).enumerate() {
+            out.at(target).set(value.field(&n.to_string()));
+        }
     }
 
     /// Where a result goes.
@@ -246,16 +259,23 @@ impl<'k> Elements<'_, '_, 'k> {
             let place = match operand.access {
                 Access::Linear => index,
                 Access::Own => self.target(at),
-                Access::One | Access::Scalar => self.k.lit(self.fused.index_type(), 0),
+                Access::One | Access::Scalar | Access::Whole => {
+                    self.k.lit(self.fused.index_type(), 0)
+                }
                 Access::Strided(_) => places[position].unwrap_or(index),
             };
             match (operand.what, param.value) {
-                (What::Number(_), Some(number)) => number,
+                (What::Number(_) | What::Whole(_), Some(value)) => value,
                 (What::Buffer(_), Some(buffer)) => buffer.at(place).get(),
                 _ => place.cast(Type::U32),
             }
         };
-        describe(self.fused.node, &self.fused.order, &read)
+        let value = describe(self.fused.node, &self.fused.order, &read);
+        // Of several results the fields were rounded as they were put together.
+        match self.more.is_empty() {
+            true => value.rounded((self.fused.ty)(self.k)),
+            false => value.value,
+        }
     }
 }
 
@@ -269,35 +289,103 @@ impl Fused<'_> {
     }
 }
 
+/// A value on the way: that of a half is an `f32`, so that it is rounded where it is stored and nowhere else.
+#[derive(Copy, Clone)]
+struct Value<'k> {
+    value: Val<'k>,
+    /// The half that it is the value of.
+    half: Option<Type>,
+}
+
+impl<'k> Value<'k> {
+    /// What a function gives that says to give a `ty`.
+    fn of(value: Val<'k>, ty: Type) -> Value<'k> {
+        let half = is_half(ty).then_some(ty);
+        let value = match is_half(value.ty()) {
+            true => value.cast(Type::F32),
+            false => value,
+        };
+        Value { value, half }
+    }
+
+    /// The value as its type has it.
+    fn whole(self) -> Val<'k> {
+        match self.half {
+            Some(half) => self.value.cast(half),
+            None => self.value,
+        }
+    }
+
+    /// The value as it is stored to elements of this type.
+    fn rounded(self, ty: Type) -> Val<'k> {
+        match is_half(ty) {
+            true => self.value.cast(ty),
+            false => self.value,
+        }
+    }
+}
+
+fn is_half(ty: Type) -> bool {
+    ty == Type::F16 || ty == Type::BF16
+}
+
 /// A step of [`describe`].
 enum Describe<'e> {
     /// The value of a node.
     Node(&'e Node),
     /// The function applied to the values of its arguments, which come last.
-    Apply(&'e NodeFn, usize),
+    Apply {
+        function: &'e NodeFn,
+        count: usize,
+        ty: fn(&KernelBuilder) -> Type,
+        /// Whether the function is an operation of this crate, which takes an `f32` for a half.
+        is_own: bool,
+    },
 }
 
 /// Describes the value of `node`, whose operands are those in `order`.
-fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -> Val<'k> {
+fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -> Value<'k> {
     // What occurs several times is read once.
-    let mut known: HashMap<usize, Val<'k>> = HashMap::new();
+    let mut known: HashMap<usize, Value<'k>> = HashMap::new();
     let mut order = order.iter().copied();
-    let mut values: Vec<Val<'k>> = Vec::new();
+    let mut values: Vec<Value<'k>> = Vec::new();
     let mut left = vec![Describe::Node(node)];
     while let Some(next) = left.pop() {
         let value = match next {
-            Describe::Node(Node::Apply { function, args, .. }) => {
-                left.push(Describe::Apply(&**function, args.len()));
+            Describe::Node(Node::Apply {
+                function,
+                args,
+                name,
+                ty,
+            }) => {
+                left.push(Describe::Apply {
+                    function: &**function,
+                    count: args.len(),
+                    ty: *ty,
+                    is_own: matches!(name, Some(FunctionName::Operation(_))),
+                });
                 left.extend(args.iter().rev().map(|arg| Describe::Node(arg)));
                 continue;
             }
             Describe::Node(_) => {
                 let position = order.next().unwrap_or_default();
-                *known.entry(position).or_insert_with(|| read(position))
+                *known.entry(position).or_insert_with(|| {
+                    let value = read(position);
+                    Value::of(value, value.ty())
+                })
             }
-            Describe::Apply(function, count) => {
+            Describe::Apply {
+                function,
+                count,
+                ty,
+                is_own,
+            } => {
                 let args = values.split_off(values.len().saturating_sub(count));
-                function(&args)
+                let args: Vec<Val<'k>> = (args.iter())
+                    .map(|arg| if is_own { arg.value } else { arg.whole() })
+                    .collect();
+                let value = function(&args);
+                Value::of(value, ty(value.builder()))
             }
         };
         values.push(value);

@@ -163,6 +163,87 @@ impl<L: OperatorInKernels, R: OperatorInKernels> HasOperator for super::resolve:
     }
 }
 
+/// The elements that a type has in kernels for several indices, `a[(i, j)]`: what `#[device_fn]` writes for its
+/// `impl Index<(usize, usize)>`.
+pub trait ElementAt<Indices> {
+    /// The field, a slice, that has the elements.
+    const FIELD: &'static str;
+    /// How many indices there are.
+    const COUNT: usize;
+
+    /// The number of the element. The arguments are a reference to the whole, and the indices.
+    fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
+}
+
+/// The element of `a[(i, j)]`, as [`NamedOperator`] is an operator.
+pub struct ElementOf<L, R>(OperandsOf<L, R>);
+
+impl<L, R> OperandsOf<L, R> {
+    /// What is left is indexed by what is right.
+    #[doc(hidden)]
+    pub const fn indexed(self) -> ElementOf<L, R> {
+        ElementOf(self)
+    }
+}
+
+impl<L: ElementAt<R>, R> ElementOf<L, R> {
+    /// The entry of a pool for it.
+    #[doc(hidden)]
+    pub fn entry(&self) -> Pooled {
+        Pooled::index(L::FIELD, L::COUNT, L::call)
+    }
+}
+
+impl<L, R> NoMethod for ElementOf<L, R> {
+    type Of = (L, R);
+}
+
+/// What has an element for several indices, as it stands before them; rustc finds these methods behind references.
+#[doc(hidden)]
+pub trait Indexed {
+    /// What is read.
+    fn __kiln_indexed<R>(&self, _: &OperandsOf<Self, R>) -> &Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+
+    /// What is written.
+    fn __kiln_indexed_mut<R>(&mut self, _: &OperandsOf<Self, R>) -> &mut Self
+    where
+        Self: Sized,
+    {
+        self
+    }
+}
+
+impl<T> Indexed for T {}
+
+/// What has elements in kernels for several indices: of two, what has none of its own is a matrix of columns.
+#[diagnostic::on_unimplemented(
+    message = "kernels have no element of this type for these indices",
+    label = "no element in kernels",
+    note = "mark the `impl Index` of the type with `#[device_fn]`"
+)]
+pub trait HasElement {
+    /// The entry.
+    fn pooled(self) -> Pooled;
+}
+
+impl HasElement for Pooled {
+    fn pooled(self) -> Pooled {
+        self
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<L, A, B> HasElement for super::resolve::Without<(L, (A, B))> {
+    fn pooled(self) -> Pooled {
+        Pooled::primitive()
+    }
+}
+
 /// Types that the IR has operators of: numbers, `bool` and references to them.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no such operator in kernels",

@@ -18,6 +18,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use crate::buffer::Memory;
+use crate::error::Error;
 use crate::runtime::{Buffer, DeviceId, Part, Uses};
 use crate::specialize::{ArgumentKind, ArgumentType};
 use crate::value::{KernelType, KernelValue, value_bytes, value_words};
@@ -112,9 +113,14 @@ enum What<'a> {
     Field(Arg<'a>),
     /// A number that the kernel's type has no room for, which no launch passes.
     OutOfRange(OutOfRange),
+    /// What cannot be passed, and why.
+    Refused(Arc<Why>),
     /// A slice, whose uses whoever passes it names apart.
     Shared { words: [u64; 2], device: DeviceId },
 }
+
+/// Why an argument cannot be passed.
+type Why = dyn Fn() -> Error + Send + Sync;
 
 /// The bytes of an argument.
 #[doc(hidden)]
@@ -138,6 +144,8 @@ pub enum Payload<'p> {
     View,
     /// A number that the kernel's type has no room for, which no launch passes.
     OutOfRange(&'p OutOfRange),
+    /// What cannot be passed, and why.
+    Refused(&'p Why),
 }
 
 impl Payload<'_> {
@@ -158,9 +166,11 @@ impl Payload<'_> {
             Payload::Word(word) => of_words([*word, 0]),
             Payload::Words(words) => of_words(*words),
             Payload::Bytes(bytes) => SmallVec::from_slice(bytes),
-            Payload::Slice { .. } | Payload::Host(_) | Payload::View | Payload::OutOfRange(_) => {
-                return None;
-            }
+            Payload::Slice { .. }
+            | Payload::Host(_)
+            | Payload::View
+            | Payload::OutOfRange(_)
+            | Payload::Refused(_) => return None,
         };
         (count <= bytes.len()).then(|| {
             bytes.truncate(count);
@@ -202,6 +212,52 @@ impl<'a> Arg<'a> {
     /// A value for a hook to convert, or a slot, which is of the type of what it stands for.
     fn host(signature: ArgSignature, value: &'a (dyn Any + Send + Sync)) -> Arg<'a> {
         Arg::apart(signature, What::Host(value))
+    }
+
+    /// An argument in the place of a slice that cannot be passed: each launch with it is this error. What a type of a
+    /// library gives whose elements lie somewhere else than a slice has them.
+    ///
+    /// ```
+    /// use kiln::core::args::{Arg, IntoArg};
+    /// use kiln::core::error::LibraryError;
+    /// use kiln::prelude::*;
+    ///
+    /// struct List(Option<Buffer<f32>>);
+    ///
+    /// impl<'a> IntoArg<'a> for &'a List {
+    ///     fn into_arg(self) -> Arg<'a> {
+    ///         match &self.0 {
+    ///             Some(buffer) => buffer.into_arg(),
+    ///             None => Arg::refused_slice::<f32>(false, || LibraryError::new(std::fmt::Error).into()),
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// #[kernel]
+    /// fn copy(x: &[f32], y: &mut [f32]) {
+    ///     y[0] = x[0];
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let (x, mut y) = (List(Some(jit.upload(&[7.0f32])?)), jit.zeros::<f32>(1)?);
+    /// jit.launch(&copy, 1, 1, args!(&x, &mut y))?;
+    /// assert_eq!(y.to_vec()?, [7.0]);
+    /// let refused = jit.launch(&copy, 1, 1, args!(&List(None), &mut y)).unwrap_err();
+    /// assert!(refused.library::<std::fmt::Error>().is_some());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn refused_slice<T: KernelType>(
+        mutable: bool,
+        why: impl Fn() -> Error + Send + Sync + 'static,
+    ) -> Arg<'a> {
+        let passed = match mutable {
+            true => const { &Passed::slices::<T>(true) },
+            false => const { &Passed::slices::<T>(false) },
+        };
+        let passed = Passed::of_slice(passed, 0, 0);
+        Arg::apart(ArgSignature::of(passed), What::Refused(Arc::new(why)))
     }
 
     /// The argument's type as Rust writes it.
@@ -367,6 +423,7 @@ impl<'a> Arg<'a> {
             Some(What::Parts(_)) => Payload::View,
             Some(What::Field(arg)) => arg.payload(),
             Some(What::OutOfRange(number)) => Payload::OutOfRange(number),
+            Some(What::Refused(why)) => Payload::Refused(&**why),
             Some(What::Shared { words, .. }) => slice(*words),
         }
     }
@@ -398,6 +455,7 @@ impl<'a> Arg<'a> {
             What::Parts(parts) => What::Parts(parts.iter().map(Arg::copied).collect()),
             What::Field(arg) => What::Field(arg.copied()),
             What::OutOfRange(number) => What::OutOfRange(number.clone()),
+            What::Refused(why) => What::Refused(why.clone()),
             What::Shared { words, device } => What::Shared {
                 words: *words,
                 device: *device,

@@ -68,6 +68,7 @@ use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::part::Part;
 use crate::value::KernelType;
+use crate::view::{ToSlice, ToSliceMut};
 
 #[cfg(feature = "cudarc")]
 mod cudarc;
@@ -287,6 +288,24 @@ impl<T: KernelType> Deref for LentMut<'_, T> {
 impl<T: KernelType> DerefMut for LentMut<'_, T> {
     fn deref_mut(&mut self) -> &mut Part<T> {
         &mut self.buffer
+    }
+}
+
+impl<T: KernelType> ToSlice<T> for Lent<'_, T> {
+    fn to_slice(&self) -> Result<&Part<T>> {
+        Ok(self)
+    }
+}
+
+impl<T: KernelType> ToSlice<T> for LentMut<'_, T> {
+    fn to_slice(&self) -> Result<&Part<T>> {
+        Ok(self)
+    }
+}
+
+impl<T: KernelType> ToSliceMut<T> for LentMut<'_, T> {
+    fn to_slice_mut(&mut self) -> Result<&mut Part<T>> {
+        Ok(self)
     }
 }
 

@@ -34,6 +34,8 @@ const METHOD: &str = "__kiln_m";
 
 /// How the names of `OperandsOf`s begin.
 const OPERATOR: &str = "__kiln_o";
+/// How the names of `OperandsOf`s begin of an element that is written.
+const WRITTEN: &str = "__kiln_ow";
 
 /// A body whose literals tell their types.
 pub(crate) struct CheckedCopy {
@@ -86,6 +88,12 @@ impl CheckedCopy {
         let root = root();
         let receiver = (!self.methods.is_empty())
             .then(|| quote!(use #root::{MethodReceiver as _, MethodResult as _};));
+        let indexed = (!self.operators.is_empty()).then(|| {
+            quote! {
+                #[allow(unused_imports, reason = "it is used for elements of several indices")]
+                use #root::Indexed as _;
+            }
+        });
         let associated = self.paths.then(|| quote!(use #root::Associated as _;));
         // Where the expression is: rustc tells one error twice if it is in two places.
         let open = |(name, at): &(Ident, Span), of: &str| {
@@ -106,6 +114,7 @@ impl CheckedCopy {
         });
         quote! {
             #missing
+            #indexed
             #receiver
             #associated
             #(#types)*
@@ -261,6 +270,42 @@ impl Mark {
         let name = format_ident!("{OPERATOR}{}", self.operators.len(), span = before(at));
         wrap(&name, operand);
         self.operators.push((name, at));
+    }
+
+    /// Marks the indices of `a[(i, j)]`, if it is that.
+    fn mark_element(&mut self, expr: &mut Expr, prefix: &str) {
+        let at = expr.start();
+        if let Expr::Index(e) = expr
+            && let Expr::Tuple(indices) = strip(&e.index)
+            && indices.elems.len() > 1
+        {
+            *e.index = Expr::Tuple(indices.clone());
+            let name = format_ident!("{prefix}{}", self.operators.len(), span = before(at));
+            wrap(&name, &mut e.index);
+            self.operators.push((name, at));
+        }
+    }
+
+    /// Marks the elements that an assignment or a `&mut` is to.
+    fn mark_written(&mut self, expr: &mut Expr) {
+        match expr {
+            Expr::Assign(e) => self.mark_place(&mut e.left),
+            Expr::Binary(e) if is_compound(&e.op) => self.mark_place(&mut e.left),
+            Expr::Reference(e) if e.mutability.is_some() => self.mark_place(&mut e.expr),
+            _ => {}
+        }
+    }
+
+    fn mark_place(&mut self, place: &mut Expr) {
+        match place {
+            Expr::Paren(paren) => self.mark_place(&mut paren.expr),
+            Expr::Group(group) => self.mark_place(&mut group.expr),
+            Expr::Field(field) => self.mark_place(&mut field.base),
+            Expr::Index(index) if !matches!(strip(&index.index), Expr::Tuple(_)) => {
+                self.mark_place(&mut index.expr);
+            }
+            place => self.mark_element(place, WRITTEN),
+        }
     }
 
     /// Whether a path names something of a type, whose parameters may be left out.
@@ -435,8 +480,10 @@ impl VisitMut for Mark {
             return;
         }
         let may_be_own = self.may_be_own(expr);
+        self.mark_written(expr);
         syn::visit_mut::visit_expr_mut(self, expr);
         match expr {
+            Expr::Index(_) => self.mark_element(expr, OPERATOR),
             _ if may_be_own => self.mark_operator(expr),
             Expr::Struct(_) => self.mark(expr),
             Expr::Path(_)
@@ -560,6 +607,22 @@ impl ForHost {
                     return false;
                 };
                 *e.expr = self.operand("only", &name.clone(), operand.clone(), false);
+            }
+            Expr::Index(e) => {
+                let Some((name, indices)) = marked_operand(&e.index) else {
+                    return false;
+                };
+                let (name, indices) = (name.clone(), indices.clone());
+                self.visit_expr_mut(&mut e.expr);
+                let method = match name.to_string().starts_with(WRITTEN) {
+                    true => "__kiln_indexed_mut",
+                    false => "__kiln_indexed",
+                };
+                let (start, base) = (e.expr.start(), &e.expr);
+                let method = Ident::new(method, before(start));
+                let base = quote_spanned!(start=> (*#base.#method(&#name)));
+                *e.expr = Expr::Verbatim(base);
+                *e.index = self.operand("right", &name, indices, true);
             }
             _ => return false,
         }

@@ -72,10 +72,8 @@ impl Translator<'_> {
                 if let Expr::Range(range) = strip(&e.index) {
                     return self.part(e, range, false);
                 }
-                if let Expr::Tuple(both) = strip(&e.index)
-                    && both.elems.len() == 2
-                {
-                    return self.element_of_matrix(e, &both.elems[0], &both.elems[1]);
+                if let Some((of, Expr::Tuple(indices))) = marked_operand(&e.index) {
+                    return self.element(e, of, indices);
                 }
                 let (base, index) = (self.expr(&e.expr), self.expr(&e.index));
                 self.op(Op::Index, span).code(&base).code(&index)
@@ -109,10 +107,11 @@ impl Translator<'_> {
         }
     }
 
-    /// `m[(row, column)]` of a matrix, which is an array of columns.
-    fn element_of_matrix(&mut self, index: &syn::ExprIndex, row: &Expr, column: &Expr) -> Code {
+    /// `a[(i, j)]`: of a type that has such elements, or of a matrix, which is an array of columns. The last index is
+    /// the innermost, as it is for that.
+    fn element(&mut self, index: &syn::ExprIndex, of: &Ident, indices: &syn::ExprTuple) -> Code {
         let span = index.start();
-        let in_order = self.methods.change_in([row, column]) != When::Never;
+        let in_order = self.methods.change_in(&indices.elems) != When::Never;
         let mut before = Vec::new();
         let mut part = |this: &mut Self, part: &Expr| {
             let code = this.expr(part);
@@ -123,10 +122,19 @@ impl Translator<'_> {
             before.push(Code::new(Op::Let, None).number(variable).code(&eager));
             crate::body::local(variable)
         };
-        let (row, column) = (part(self, row), part(self, column));
+        let indices: Vec<Code> = (indices.elems.iter())
+            .map(|index| part(self, index))
+            .collect();
         let base = self.expr(&index.expr);
-        let column = self.op(Op::Index, span).code(&base).code(&column);
-        let element = self.op(Op::Index, span).code(&column).code(&row);
+        let element = (indices.iter().rev()).fold(base, |base, index| {
+            self.op(Op::Index, span).code(&base).code(index)
+        });
+        let (root, open) = (root_at(span), quote_spanned!(span=> _));
+        let entry = quote_spanned! {crate::position::before(span)=>
+            <#open as #root::HasElement>::pooled(#of.indexed().entry())
+        };
+        let entry = self.pool.entry(&entry);
+        let element = Code::new(Op::Operator, None).number(entry).code(&element);
         match before.is_empty() {
             true => element,
             false => Code::block(before.into_iter().chain([element]).collect()),

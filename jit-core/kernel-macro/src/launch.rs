@@ -1,7 +1,7 @@
 //! The type of a kernel's name, and its launch whose arguments rustc checks.
 //!
 //! A kernel `fn k<T: Num>(a: T, x: &[T], y: &mut [T])` has a method
-//! `k.launch(&jit, (grid, block), a: T, x: &Part<T>, y: &mut Part<T>)`. Types are as written, save
+//! `k.launch(&jit, (grid, block), a: T, x: &impl ToSlice<T>, y: &mut impl ToSliceMut<T>)`. Types are as written, save
 //! `usize` inside of others, which has 32 bits in kernels: a `&[usize]` is a buffer of `u32`. A type that is written with a lifetime
 //! is a view, for which whatever becomes it is passed. Its method `k.record(g, (grid, block), a, &x, &mut y)` is the same
 //! for a graph, whose slots stand for the arguments.
@@ -148,7 +148,7 @@ fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
         .zip(types.iter().map(|ty| slot_type(ty, signature)));
     let params = params.map(|(name, ty)| quote!(#name: #ty));
     let args = names.iter().zip(&types).map(|(name, ty)| match ty {
-        ty if is_view(ty) => quote!(#root::IntoArg::into_arg(#name)),
+        ty if is_view(ty) => quote!(#root::Viewed::of(#name)?.into_arg()),
         Type::Reference(reference) if reference.mutability.is_none() => {
             quote!(#root::ReadSlot::read_arg(#name))
         }
@@ -199,8 +199,7 @@ fn launch_body(
     let (packing, to, list) = (own("packing_"), own("to_"), own("consts_"));
     let launched = own("launched_");
     let (block, read, written) = (own("block_"), own("read_"), own("written_"));
-    let views = names.iter().zip(types).filter(|(_, ty)| is_view(ty));
-    let views = views.map(|(name, _)| quote!(let #name = #root::Viewed::of(#name);));
+    let passed = passed(names, types);
     let args = names.iter().zip(types).map(|(name, ty)| match is_view(ty) {
         true => quote!(#name.into_arg()),
         false => quote!(#root::IntoArg::into_arg(#name)),
@@ -216,7 +215,7 @@ fn launch_body(
     quote! {
         let #config: #root::LaunchConfig = ::core::convert::Into::into(#config);
         let #list: &[(&str, i128)] = &#consts;
-        #(#views)*
+        #(#passed)*
         let (mut #block, mut #read, mut #written) = (
             [0; #bytes],
             [::core::option::Option::None; #reads],
@@ -241,6 +240,22 @@ fn launch_body(
             ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
         }
     }
+}
+
+/// What makes of arguments what is passed: buffers of what has elements, and views.
+fn passed(names: &[Ident], types: &[Type]) -> Vec<TokenStream> {
+    let root = root();
+    let passed = names.iter().zip(types).map(|(name, ty)| match ty {
+        ty if is_view(ty) => quote!(let #name = #root::Viewed::of(#name)?;),
+        Type::Reference(reference) if matches!(*reference.elem, Type::Slice(_)) => {
+            match reference.mutability {
+                Some(_) => quote!(let #name = #root::ToSliceMut::to_slice_mut(#name)?;),
+                None => quote!(let #name = #root::ToSlice::to_slice(#name)?;),
+            }
+        }
+        _ => TokenStream::new(),
+    });
+    passed.collect()
 }
 
 /// Bytes of a block with room for the arguments and what is hidden, and how many of them may be buffers that are read
@@ -293,11 +308,17 @@ fn host_type(ty: &Type) -> TokenStream {
     {
         let (lifetime, mutability) = (&reference.lifetime, &reference.mutability);
         let element = with_width(slice.elem.to_token_stream());
-        let buffer = quote_spanned!(span=> &#lifetime #mutability #root::Part<#element>);
+        let of = match mutability {
+            Some(_) => quote_spanned!(span=> ToSliceMut),
+            None => quote_spanned!(span=> ToSlice),
+        };
+        let buffer = quote_spanned! {span=>
+            &#lifetime #mutability (impl #root::#of<#element> + ?::core::marker::Sized)
+        };
         return until(last_of(ty), buffer);
     }
     if let Some(lifetime) = first_lifetime(ty) {
-        let any = quote_spanned!(span=> impl #root::ToKernel<#lifetime, View = #ty>);
+        let any = quote_spanned!(span=> impl #root::IntoView<#lifetime, #ty>);
         return until(last_of(ty), any);
     }
     value_type(ty)

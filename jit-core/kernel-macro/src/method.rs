@@ -50,6 +50,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
             ty: &ty,
             is_foreign,
             operator: block.trait_.is_some(),
+            element: is_of(&block, ELEMENT),
             right: right.as_ref(),
             output: output.as_ref(),
             self_ty: &self_ty,
@@ -83,12 +84,16 @@ const OPERATORS: &[&str] = &[
     "Add", "Sub", "Mul", "Div", "Rem", "BitAnd", "BitOr", "BitXor", "Shl", "Shr",
 ];
 
+/// The trait of elements, `a[(i, j)]`.
+const ELEMENT: &str = "Index";
+
 /// What is right of the operator that a trait is for: `None` inside for the type itself, or for nothing. `None` for
 /// other traits.
 fn operator_trait(of: &Path) -> Option<Option<Type>> {
     let last = of.segments.last()?;
     let name = last.ident.to_string();
-    let binary = OPERATORS.contains(&name.strip_suffix("Assign").unwrap_or(&name));
+    let binary =
+        name == ELEMENT || OPERATORS.contains(&name.strip_suffix("Assign").unwrap_or(&name));
     if !binary && name != "Neg" && name != "Not" {
         return None;
     }
@@ -104,6 +109,12 @@ fn operator_trait(of: &Path) -> Option<Option<Type>> {
     }))
 }
 
+fn is_of(block: &ItemImpl, name: &str) -> bool {
+    let path = block.trait_.as_ref().map(|(_, path, _)| path);
+    let last = path.and_then(|path| path.segments.last());
+    last.is_some_and(|last| last.ident == name)
+}
+
 fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusals) {
     if !attribute.is_empty() && attribute.to_string() != "foreign" {
         refusals.refuse(
@@ -113,7 +124,12 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
         );
     }
     let other_trait = (block.trait_.as_ref()).filter(|(_, of, _)| operator_trait(of).is_none());
-    if let Some((_, of, _)) = other_trait {
+    if let (Some((_, of, _)), true) = (other_trait, is_of(block, "IndexMut")) {
+        refusals.refuse(
+            of,
+            "kernels find what `a[(i, j)]` assigns to by `Index`, too; leave `#[device_fn]` out here",
+        );
+    } else if let Some((_, of, _)) = other_trait {
         refusals.refuse(
             of,
             "kernels call no methods of traits but operators, `impl Add for Complex`; write these as methods of the \
@@ -185,6 +201,8 @@ struct Of<'a> {
     is_foreign: bool,
     /// Whether the block is of an operator.
     operator: bool,
+    /// Whether the operator is the index of `a[(i, j)]`.
+    element: bool,
     /// What is right of the operator, if it is not the type itself.
     right: Option<&'a Type>,
     /// What `Self::Output` is.
@@ -207,7 +225,15 @@ impl Of<'_> {
         }
         let mut own = Refusals::default();
         let receiver = receiver(function, &mut own);
-        let item = self.free(function);
+        let element = self.element.then(|| element(function, &mut own));
+        if let Some(None) = element {
+            refusals.extend(own);
+            return self.stand_in(function);
+        }
+        let item = match &element {
+            Some(Some((_, number))) => self.free(number),
+            _ => self.free(function),
+        };
         let mut signature = Signature::new(Kind::Device, said, &item, &mut own);
         signature.is_free = false;
         if let Some((closure, _)) = signature.closures.first() {
@@ -223,6 +249,10 @@ impl Of<'_> {
         let text = format!("{}::{}", path_name(self.ty), plain_name(&signature.name));
         let described = described(&parts, &signature, &text);
         let name = &signature.name;
+        if let Some(Some((field, _))) = element {
+            let element = self.own_element(&field, &self.call());
+            return quote!(const _: () = { #described #element };);
+        }
         if self.operator {
             let operator = self.own_operator(function, receiver.unwrap_or("Value"), &self.call());
             return quote!(const _: () = { #described #operator };);
@@ -299,6 +329,9 @@ impl Of<'_> {
         };
         let name = &function.sig.ident;
         let receiver = receiver(function, &mut Refusals::default());
+        if self.element {
+            return self.own_element("", &call);
+        }
         if self.operator {
             return self.own_operator(function, receiver.unwrap_or("Value"), &call);
         }
@@ -366,6 +399,26 @@ impl Of<'_> {
             #[diagnostic::do_not_recommend]
             impl<#(#params),*> #root::Operator<#name, #right> for #ty #clause {
                 const RECEIVER: #root::Receiver = #root::Receiver::#how;
+                #call
+            }
+        }
+    }
+
+    /// The implementation by which `a[(i, j)]` finds the number of an element.
+    fn own_element(&self, field: &str, call: &TokenStream) -> TokenStream {
+        let (root, ty) = (root(), self.self_ty);
+        let mut right = self.right.unwrap_or(ty).clone();
+        WithoutSelf(self.ty, self.output).visit_type_mut(&mut right);
+        let count = match &right {
+            Type::Tuple(tuple) => tuple.elems.len(),
+            _ => 1,
+        };
+        let (params, clause) = (self.generics.params.iter(), &self.generics.where_clause);
+        quote_spanned! {before(ty.span())=>
+            #[diagnostic::do_not_recommend]
+            impl<#(#params),*> #root::ElementAt<#right> for #ty #clause {
+                const FIELD: &'static str = #field;
+                const COUNT: usize = #count;
                 #call
             }
         }
@@ -443,6 +496,41 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
         #describe
         static __KILN_FUNCTION: #root::LazyDeviceFn = #new;
     }
+}
+
+/// The field in whose slice `index` finds an element, and the function that gives the number which it has there.
+fn element(function: &ImplItemFn, refusals: &mut Refusals) -> Option<(String, ImplItemFn)> {
+    let mut number = function.clone();
+    let indices = function.sig.inputs.iter().nth(1);
+    let has_indices = matches!(
+        indices,
+        Some(FnArg::Typed(param)) if matches!(&*param.ty, Type::Tuple(tuple) if tuple.elems.len() > 1)
+    );
+    if !has_indices {
+        refusals.refuse(
+            &function.sig.inputs,
+            "kernels have `Index` of several numbers, `impl Index<(usize, usize)>`; write a method for others",
+        );
+        return None;
+    }
+    number.sig.output = parse_quote!(-> usize);
+    let last = number.block.stmts.last_mut();
+    if let Some(syn::Stmt::Expr(last, None)) = last
+        && let Expr::Reference(reference) = &*last
+        && let Expr::Index(index) = &*reference.expr
+        && let Expr::Field(field) = &*index.expr
+        && let (Expr::Path(base), syn::Member::Named(name)) = (&*field.base, &field.member)
+        && base.path.is_ident("self")
+    {
+        let field = plain_name(name);
+        *last = (*index.index).clone();
+        return Some((field, number));
+    }
+    refusals.refuse(
+        &function.block,
+        "`index` of kernels ends with an element of a slice of the type, `&self.data[number]`",
+    );
+    None
 }
 
 /// How a function takes `self`, as the variant of `Receiver`, if it does.

@@ -190,6 +190,9 @@ impl Jit {
         if let Payload::OutOfRange(number) = arg.payload() {
             return Err(out_of_range(info, position, number).into());
         }
+        if let Payload::Refused(why) = arg.payload() {
+            return Err(why());
+        }
         match (arg.payload(), kind) {
             (Payload::Slice { address, .. }, ParamKind::Value(slot)) => {
                 slot.write_number(block, address);

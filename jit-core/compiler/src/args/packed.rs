@@ -9,10 +9,11 @@ use kiln_ir::abi::{ParamKind, ParamLayout};
 
 use super::signature::Passed;
 use super::{Arg, ArgSignature, Payload};
+use crate::error::Error;
 use crate::runtime::{DeviceTag, Part, ReadsOf, Uses};
 use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_words};
-use crate::view::{KernelView, ToKernel};
+use crate::view::{IntoView, KernelView};
 
 /// Tells lists of types apart, as digests of types do.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -253,23 +254,26 @@ pub fn is_straight(args: &[Arg<'_>], layout: &ParamLayout) -> bool {
 }
 
 /// What a host value becomes for a kernel that takes a view.
-pub struct Viewed<'a, T: ToKernel<'a>>(<T::View as KernelView<'a>>::Args);
+pub struct Viewed<'a, V: KernelView<'a>>(V::Args);
 
-impl<'a, T: ToKernel<'a>> Viewed<'a, T> {
+impl<'a, V: KernelView<'a>> Viewed<'a, V> {
     /// Of a value that is passed.
     #[inline(always)]
-    pub fn of(value: T) -> Self {
-        Viewed(value.to_kernel())
+    ///
+    /// # Errors
+    /// What is no such view.
+    pub fn of(value: impl IntoView<'a, V>) -> Result<Self, Error> {
+        value.into_view().map(Viewed)
     }
 
     /// The argument.
     pub fn into_arg(self) -> Arg<'a> {
-        T::View::arg(self.0)
+        V::arg(self.0)
     }
 
     /// Writes it.
     #[inline(always)]
     pub fn pack<'b>(&'b self, packing: Packing, to: &mut Parameters<'_, 'b>) -> Packing {
-        T::View::pack(&self.0, packing, to)
+        V::pack(&self.0, packing, to)
     }
 }

@@ -520,7 +520,7 @@ impl Arg<'_> {
     pub fn is_bound(&self) -> bool {
         !matches!(
             self.payload(),
-            Payload::Host(_) | Payload::View | Payload::OutOfRange(_)
+            Payload::Host(_) | Payload::View | Payload::OutOfRange(_) | Payload::Refused(_)
         )
     }
 }

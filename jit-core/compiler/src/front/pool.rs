@@ -34,8 +34,21 @@ pub(super) enum Entry {
     Inline(InlineFn),
     /// A method.
     Method(MethodEntry),
+    /// An index of so many numbers.
+    Index(ElementEntry),
     /// An operator that is the IR's own.
     Primitive,
+}
+
+/// What finds the element for several indices.
+#[derive(Copy, Clone)]
+pub(super) struct ElementEntry {
+    /// The field that has the elements.
+    pub(super) field: &'static str,
+    /// How many indices there are.
+    pub(super) count: usize,
+    /// Gives the number of the element.
+    pub(super) call: CallFn,
 }
 
 /// A method of a pool.
@@ -121,6 +134,11 @@ impl Pooled {
             changes,
             call,
         }))
+    }
+
+    /// An index of so many numbers, of which `call` makes the number of an element of a field.
+    pub const fn index(field: &'static str, count: usize, call: CallFn) -> Pooled {
+        Pooled(Entry::Index(ElementEntry { field, count, call }))
     }
 
     /// An operator of numbers, which the IR has itself.

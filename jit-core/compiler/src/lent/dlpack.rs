@@ -56,6 +56,7 @@ use super::{give_up, leave_in, settle, written_in};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::part::Part;
+use crate::view::ToSlice;
 
 /// A tensor of another library, as a buffer. Its end waits for the work on it, and then the library is told that
 /// nobody here has it any more.
@@ -163,6 +164,12 @@ impl<T: TensorElement> Deref for Foreign<T> {
 
     fn deref(&self) -> &Buffer<T> {
         &self.buffer
+    }
+}
+
+impl<T: TensorElement> ToSlice<T> for Foreign<T> {
+    fn to_slice(&self) -> Result<&Part<T>> {
+        Ok(self)
     }
 }
 

@@ -6,7 +6,7 @@ use kiln_description::{Op, Reader, Region};
 
 use crate::ir::{ConstArg, Location, Type};
 
-use super::super::pool::{Entry, MethodEntry};
+use super::super::pool::{ElementEntry, Entry, MethodEntry};
 use super::super::{Closure, InlineCall, Operand};
 use super::{Body, Cursor};
 
@@ -140,8 +140,27 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let (op, place) = self.code.op();
                 self.at(place, |this| this.call_operator(op, method))
             }
+            Some(Entry::Index(element)) => {
+                let (_, place) = self.code.op();
+                self.at(place, |this| this.element(element))
+            }
             _ => self.unfit(),
         }
+    }
+
+    /// `base[(i, j)]` of a type that has the number of the element: the description has the indices one around the
+    /// other, the last inside.
+    fn element(&mut self, element: ElementEntry) -> Operand<'k> {
+        for _ in 1..element.count {
+            let _ = self.code.op();
+        }
+        let front = self.front();
+        let base = self.eval().target();
+        let indices = (0..element.count).map(|_| self.eval().eager());
+        let mut indices: Vec<Operand<'k>> = indices.collect();
+        indices.reverse();
+        let place = (element.call)(front, &[], &[base.address(false), front.tuple(&indices)]);
+        base.field(element.field).index(place)
     }
 
     fn call_operator(&mut self, op: Op, method: MethodEntry) -> Operand<'k> {

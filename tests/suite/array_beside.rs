@@ -1,0 +1,240 @@
+//! Elements beside others: neighbours with a border, convolutions, several results of one pass.
+
+use expect_test::expect;
+use half::f16;
+use kiln::array::{ArrayError, Border, Convolved, eval_all};
+use kiln::prelude::*;
+
+use super::{Outcome, chapter};
+
+chapter![
+    neighbors_have_borders,
+    neighbors_of_views,
+    a_stencil_is_one_kernel,
+    convolutions,
+    what_has_no_neighbors,
+    several_results,
+];
+
+/// The index that a border finds for one that may be outside; `None` for a value.
+fn found(border: Border<i64>, i: isize, n: isize) -> Option<isize> {
+    match border {
+        Border::Value(_) => (0..n).contains(&i).then_some(i),
+        Border::Clamp => Some(i.clamp(0, n - 1)),
+        Border::Wrap => Some(i.rem_euclid(n)),
+        Border::Reflect if n == 1 => Some(0),
+        Border::Reflect => {
+            let i = i.rem_euclid(2 * (n - 1));
+            Some(if i < n { i } else { 2 * (n - 1) - i })
+        }
+    }
+}
+
+const BORDERS: [Border<i64>; 4] = [
+    Border::Value(-7),
+    Border::Clamp,
+    Border::Wrap,
+    Border::Reflect,
+];
+
+fn neighbors_have_borders(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for (rows, columns) in [(1isize, 1isize), (1, 5), (4, 3), (3, 70), (0, 4)] {
+        let shape = (rows as usize, columns as usize);
+        let x = arrays.indices(shape).cast::<i64>().eval()?;
+        for border in BORDERS {
+            for (di, dj) in [(0, 0), (0, 1), (-1, 0), (2, -3), (-9, 100)] {
+                let neighbor = x.neighbor([di, dj], border).eval()?.to_vec()?;
+                let want = |at: isize| {
+                    let (i, j) = (at / columns, at % columns);
+                    let here = found(border, i + di, rows).zip(found(border, j + dj, columns));
+                    here.map_or(-7, |(i, j)| (i * columns + j) as i64)
+                };
+                let want: Vec<i64> = (0..rows * columns).map(want).collect();
+                assert_eq!(neighbor, want, "{border:?} {rows}x{columns} by {di}, {dj}");
+            }
+        }
+    }
+    // Distances are numbers: one kernel is for all of those along the same dimensions, in the three ways to go through
+    // elements; and one makes the array.
+    assert!(arrays.kernels() <= 4 * 4 * 3 + 3, "{}", arrays.kernels());
+    Ok(())
+}
+
+fn neighbors_of_views(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let whole = arrays.indices((6, 8)).cast::<i64>().eval()?;
+    let x = whole.slice(s![1..;2, ..;-1])?.t();
+    let host = x.to_vec()?;
+    let (rows, columns) = (8, 3);
+    let before = x.neighbor([-1, 1], Border::Value(0)).eval()?.to_vec()?;
+    for i in 0..rows {
+        for j in 0..columns {
+            let want = match i > 0 && j + 1 < columns {
+                true => host[(i - 1) * columns + j + 1],
+                false => 0,
+            };
+            assert_eq!(before[i * columns + j], want);
+        }
+    }
+    let halves = arrays.vector([1.0, 2.0, 3.0].map(f16::from_f32).to_vec())?;
+    let border = Border::Value(f16::from_f32(0.5));
+    let sums = (halves.neighbor([-1], border) + &halves).eval()?.to_vec()?;
+    assert_eq!(sums, [1.5, 3.0, 5.0].map(f16::from_f32));
+    Ok(())
+}
+
+fn a_stencil_is_one_kernel(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let (rows, columns) = (9usize, 66usize);
+    let host: Vec<f64> = (0..rows * columns).map(|i| (i * 37 % 101) as f64).collect();
+    let mut heat = arrays.array(&host, (rows, columns))?;
+    let step = |heat: &Array<f64>| {
+        let at = |di, dj| heat.neighbor([di, dj], Border::Clamp);
+        heat + 0.125 * (at(-1, 0) + at(1, 0) + at(0, -1) + at(0, 1) - 4.0 * heat)
+    };
+    let next = step(&heat).eval()?.to_vec()?;
+    assert_eq!((arrays.launches(), arrays.kernels()), (1, 1));
+    for i in 0..rows {
+        for j in 0..columns {
+            let at = |i: usize, j: usize| host[i.min(rows - 1) * columns + j.min(columns - 1)];
+            let around = at(i.saturating_sub(1), j)
+                + at(i + 1, j)
+                + at(i, j.saturating_sub(1))
+                + at(i, j + 1);
+            let want = at(i, j) + 0.125 * (around - 4.0 * at(i, j));
+            assert!((next[i * columns + j] - want).abs() < 1e-9);
+        }
+    }
+    // What is written is not what is read.
+    heat.assign(step(&heat))?;
+    assert_eq!(heat.to_vec()?, next);
+    Ok(())
+}
+
+fn convolutions(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector((1..=9).collect::<Vec<i32>>())?;
+    let w = arrays.vector(vec![1, -2, 3, 5])?;
+    let direct = |first: i32, count: i32| -> Vec<i32> {
+        let at = |i: i32| if (0..9).contains(&i) { i + 1 } else { 0 };
+        let sum = |o: i32| {
+            [1, -2, 3, 5]
+                .iter()
+                .zip(0..)
+                .map(|(w, t)| w * at(o + first - t))
+                .sum()
+        };
+        (0..count).map(sum).collect()
+    };
+    assert_eq!(
+        x.convolve(&w, Convolved::Full).eval()?.to_vec()?,
+        direct(0, 12)
+    );
+    assert_eq!(
+        x.convolve(&w, Convolved::Same).eval()?.to_vec()?,
+        direct(1, 9)
+    );
+    assert_eq!(
+        x.convolve(&w, Convolved::Valid).eval()?.to_vec()?,
+        direct(3, 6)
+    );
+    // Of matrices and spaces, by views, and with what is computed around it.
+    let image = arrays.arange(0i64, 30, 1)?.reshape((5, 6))?;
+    let mean = arrays.ones::<i64>((3, 3))?;
+    let sums = image.t().convolve(&mean, Convolved::Valid) * 2;
+    let inner = image
+        .t()
+        .windows(0, 3)?
+        .sum_axis(-1)?
+        .windows(1, 3)?
+        .sum_axis(-1)?
+        * 2;
+    assert_eq!(sums.eval()?.to_vec()?, inner.eval()?.to_vec()?);
+    let space = arrays.ones::<f32>((3, 4, 5))?;
+    let cube = space
+        .convolve(&arrays.ones::<f32>((2, 2, 2))?, Convolved::Same)
+        .eval()?;
+    assert_eq!(
+        (cube.dims(), cube.get([1, 1, 1])?, cube.get([0, 0, 0])?),
+        (&[3, 4, 5][..], 8.0, 1.0)
+    );
+    assert_eq!(
+        space.convolve(&space, Convolved::Full).eval()?.dims(),
+        [5, 7, 9]
+    );
+    Ok(())
+}
+
+fn what_has_no_neighbors(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.ones::<f32>((2, 3))?;
+    let refused = |result: kiln::array::Expr<f32>, text: expect_test::Expect| {
+        let error = result.eval().expect_err("it is refused");
+        text.assert_eq(&error.to_string());
+    };
+    refused(
+        x.neighbor([1], Border::Clamp),
+        expect!["1 indices do not go with an array of shape 2x3, which has 2 dimensions"],
+    );
+    let row = arrays.ones::<f32>(3)?;
+    assert!(matches!(
+        x.convolve(&row, Convolved::Full).eval(),
+        Err(ArrayError::Shape(_))
+    ));
+    refused(
+        row.convolve(&arrays.ones::<f32>(5)?, Convolved::Valid),
+        expect!["there are no windows of 5 elements along dimension 0 of an array of shape 3"],
+    );
+    let wide = arrays.ones::<f32>(1)?.broadcast_to(1 << 31)?;
+    refused(
+        wide.neighbor([1], Border::Clamp),
+        expect![
+            "a neighbour of an array of shape 2147483648: it has indices of 32 bits, and there are more elements than those reach; go through it in parts, `x.slice(s![a..b])`"
+        ],
+    );
+    Ok(())
+}
+
+fn several_results(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for len in [1usize, 31, 1000, 5000] {
+        let host: Vec<f32> = (0..len).map(|i| i as f32 - 20.0).collect();
+        let x = arrays.vector(host.clone())?;
+        let (launches, kernels) = (arrays.launches(), arrays.kernels());
+        let (double, is_less, half) = eval_all((2.0 * &x, x.lt(0.0), x.cast::<f16>()))?;
+        assert_eq!(arrays.launches(), launches + 1);
+        assert!(arrays.kernels() <= kernels + 1);
+        assert_eq!(
+            double.to_vec()?,
+            host.iter().map(|x| 2.0 * x).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            is_less.to_vec()?,
+            host.iter().map(|x| *x < 0.0).collect::<Vec<_>>()
+        );
+        assert_eq!(
+            half.to_vec()?,
+            host.iter().map(|x| f16::from_f32(*x)).collect::<Vec<_>>()
+        );
+    }
+    // Shapes go together; a view is read as any other.
+    let (x, y) = (
+        arrays.arange(0i32, 6, 1)?.reshape((2, 3))?,
+        arrays.arange(0i32, 3, 1)?,
+    );
+    let (sum, row, turned, number) = eval_all((&x + &y, &y, x.t().t() * 2, x.expr() * 0 + 5))?;
+    assert_eq!(sum.to_vec()?, [0, 2, 4, 3, 5, 7]);
+    assert_eq!(
+        (row.to_vec()?, row.dims()),
+        (vec![0, 1, 2, 0, 1, 2], &[2, 3][..])
+    );
+    assert_eq!(
+        (turned.to_vec()?, number.to_vec()?),
+        (vec![0, 2, 4, 6, 8, 10], vec![5; 6])
+    );
+    assert!(matches!(eval_all((&x, x.t())), Err(ArrayError::Shape(_))));
+    let none = arrays.zeros::<f32>(0)?;
+    assert_eq!(eval_all((&none, none.sqrt()))?.1.len(), 0);
+    Ok(())
+}

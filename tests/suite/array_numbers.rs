@@ -1,0 +1,262 @@
+//! What arrays compute in: halves, sums, and how many elements there may be; and what an expression says of itself.
+
+use expect_test::{Expect, expect};
+use half::{bf16, f16};
+use kiln::array::{ArrayError, where_};
+use kiln::prelude::*;
+
+use super::{Outcome, chapter};
+
+chapter![
+    halves_are_rounded_once,
+    sums_do_not_wrap,
+    sums_of_halves,
+    compensated_sums,
+    expressions_explain_themselves,
+    kernels_are_named_by_expressions,
+    more_elements_than_indices,
+    sums_of_more_elements_than_indices,
+];
+
+#[device_fn]
+fn third(x: f16) -> f16 {
+    x / f16::from_f64(3.0)
+}
+
+fn halves_are_rounded_once(jit: &Jit) -> Outcome {
+    let jit = super::exact(jit);
+    let arrays = Arrays::new(&jit);
+    let host: Vec<f16> = (1..2000).map(|i| f16::from_f32(i as f32 / 7.0)).collect();
+    let x = arrays.vector(host.clone())?;
+    let one = f16::ONE;
+    // 60000 + 60000 is too large for a half, their half is not.
+    let large = arrays.vector(vec![f16::from_f32(60_000.0)])?;
+    let mean = ((&large + &large) / f16::from_f32(2.0)).eval()?;
+    assert_eq!(mean.item()?, f16::from_f32(60_000.0));
+    let y = (one / (&x * &x) + &x).eval()?.to_vec()?;
+    for (x, y) in host.iter().map(|x| x.to_f32()).zip(y) {
+        assert_eq!(y, f16::from_f32(1.0 / (x * x) + x));
+    }
+    // A cast rounds, and a function of halves takes halves.
+    let rounded = (large.expr() * one + one)
+        .cast::<f32>()
+        .cast::<f16>()
+        .cast::<f32>();
+    assert_eq!(rounded.eval()?.item()?, 60_000.0);
+    let thirds = (&x + one).map(device!(third)).eval()?.to_vec()?;
+    for (x, third) in host.iter().zip(thirds) {
+        let sum = f16::from_f32(x.to_f32() + 1.0);
+        assert_eq!(third, f16::from_f32(sum.to_f32() / 3.0));
+    }
+    let brain = arrays.vector(vec![bf16::from_f32(1.0), bf16::from_f32(256.0)])?;
+    let one = bf16::from_f32(1.0);
+    let same = ((&brain + one) - one).eval()?;
+    assert_eq!(same.to_vec()?, brain.to_vec()?);
+    let chosen = where_(brain.gt(one), &brain, one).eval()?;
+    assert_eq!((chosen.to_vec()?, brain.argmax()?), (brain.to_vec()?, 1));
+    let total = brain.expr().reduce(device!(|a, b| a + b), bf16::ZERO)?;
+    assert_eq!(total, bf16::from_f32(257.0));
+    Ok(())
+}
+
+fn sums_do_not_wrap(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.full((300, 2), 200u8)?;
+    let total: u64 = x.sum()?;
+    assert_eq!(
+        (total, x.sum_axis(0)?.to_vec()?),
+        (120_000, vec![60_000u64; 2])
+    );
+    let signed = arrays.full((3, 100), i8::MIN)?;
+    assert_eq!(
+        (signed.sum()?, signed.sum_axis(1)?.to_vec()?),
+        (-38_400i64, vec![-12_800; 3])
+    );
+    let ints = arrays.full(4, i32::MAX)?;
+    assert_eq!(
+        (ints.sum()?, ints.dot(2)?),
+        (4 * i64::from(i32::MAX), 8 * i64::from(i32::MAX))
+    );
+    assert_eq!(arrays.full(3, 100u16)?.prod()?, 1_000_000);
+    assert_eq!(x.sum_as::<u8>()?, 600u32.wrapping_mul(200) as u8);
+    let floats: f32 = arrays.ones::<f32>(10)?.sum()?;
+    assert_eq!(floats, 10.0);
+    Ok(())
+}
+
+fn sums_of_halves(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    // In halves 2048 + 1 is 2048.
+    let ones = arrays.ones::<f16>((2, 5000))?;
+    assert_eq!(ones.sum_axis(1)?.to_vec()?, [f16::from_f32(5000.0); 2]);
+    assert_eq!(
+        (ones.sum()?, ones.mean()?),
+        (f16::from_f32(10_000.0), f16::ONE)
+    );
+    let large = arrays.full(3, f16::from_f32(40_000.0))?;
+    assert_eq!(
+        (large.mean()?, large.sum()?),
+        (f16::from_f32(40_000.0), f16::INFINITY)
+    );
+    assert_eq!(large.std()?, f16::ZERO);
+    assert_eq!(
+        arrays.full(4, f16::from_f32(300.0))?.norm()?,
+        f16::from_f32(600.0)
+    );
+    Ok(())
+}
+
+fn compensated_sums(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let mut host = vec![1.0f32; 3000];
+    (host[7], host[2000]) = (1e9, -1e9);
+    let x = arrays.array(&host, (2, 1500))?;
+    assert_eq!(
+        (
+            x.sum_compensated()?,
+            x.t().sum_axis_compensated([0, 1])?.item()?
+        ),
+        (2998.0, 2998.0)
+    );
+    let doubles = arrays.vector(vec![1e16f64, 1.0, 1.0, -1e16])?;
+    assert_eq!(doubles.sum_compensated()?, 2.0);
+    for infinite in [f32::INFINITY, f32::NEG_INFINITY] {
+        assert_eq!(
+            arrays.vector(vec![1.0, infinite])?.sum_compensated()?,
+            infinite
+        );
+    }
+    assert!(
+        arrays
+            .vector(vec![1.0, f32::NAN])?
+            .sum_compensated()?
+            .is_nan()
+    );
+    Ok(())
+}
+
+fn expressions_explain_themselves(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.ones::<f32>((4, 30))?;
+    let column = arrays.ones::<f32>((4, 1))?;
+    let explained = where_(x.gt(0.5), (&x - &column).map(device!(|v| v * v)), 0.0).explain()?;
+    assert_eq!(explained.kernel(), "eval_where_gt_fn_sub");
+    let text = explained.to_string();
+    let (lines, _) = text.rsplit_once('\n').expect("there are several lines");
+    expect![[r#"
+        one kernel, `eval_where_gt_fn_sub`, one launch: 4x30 of f32
+          where(gt(in0, n1), fn(sub(in0, in2)), n3)
+          in0: an array of f32, one after the other
+          n1: a number, f32
+          in2: an array of f32, by distances, neighbours are one element
+          n3: a number, f32"#]]
+    .assert_eq(lines);
+    let far = x.slice(s![.., ..;2])?.t() + arrays.ones::<f32>(1)?;
+    let text = far.explain()?.to_string();
+    assert!(text.contains("by distances, neighbours apart"), "{text}");
+    let many = (0..100).fold(x.expr(), |sum, _| sum + 1.0);
+    let text = many.explain()?.to_string();
+    assert!(text.contains("201 operations and operands"), "{text}");
+    assert!(matches!(
+        (&x + arrays.ones::<f32>(7)?).explain(),
+        Err(ArrayError::Shape(_))
+    ));
+    assert_eq!(arrays.kernels(), 0);
+    Ok(())
+}
+
+fn kernels_are_named_by_expressions(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.ones::<f32>(100)?;
+    let long = (0..50).fold(x.expr(), |sum, _| sum.sqrt());
+    for (expr, name) in [
+        (&x + 1.0, "eval_add".to_owned()),
+        (x.expr(), "eval".to_owned()),
+        (x.powi(3), "eval_powi".to_owned()),
+        (long.clone(), long.explain()?.kernel().to_owned()),
+    ] {
+        assert_eq!(expr.explain()?.kernel(), name);
+        let inspection = expr.inspect()?;
+        assert!(inspection.ir().contains(&name), "{}", inspection.ir());
+        assert!(name.len() < 70);
+        expr.eval()?;
+    }
+    Ok(())
+}
+
+fn refused<T>(result: Result<T, ArrayError>, text: Expect) {
+    let error = result.err().expect("it is refused");
+    text.assert_eq(&error.to_string());
+}
+
+fn more_elements_than_indices(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let most = 1usize << 33;
+    let x = arrays.ones::<u32>(1)?.broadcast_to(most)?;
+    let few = arrays.zeros::<u32>(1)?;
+    refused(
+        x.take(&few, 0),
+        expect![
+            "`take` of an array of shape 8589934592: it has indices of 32 bits, and there are more elements than those reach; go through it in parts, `x.slice(s![a..b])`"
+        ],
+    );
+    let many = |result: Result<Array<u32>, ArrayError>| {
+        let error = result.err().expect("it is refused");
+        assert!(
+            matches!(
+                error,
+                ArrayError::TooMany { .. } | ArrayError::ManyIndices { .. }
+            ),
+            "{error}"
+        );
+    };
+    let mask = arrays.full(1, true)?.broadcast_to(most)?;
+    many(x.compress(&mask));
+    many(mask.nonzero());
+    many(x.bincount(4));
+    many(x.cumsum(0));
+    many(x.cumprod(0));
+    many(x.sort(0));
+    many(x.argsort(0));
+    many(x.unique());
+    many(x.histogram(&arrays.arange(0u32, 3, 1)?));
+    many(x.take_along(&few, 0).and_then(|x| x.eval()));
+    many(arrays.indices(most).eval());
+    many(
+        x.reduce_segments(&few, device!(|a, b| a + b), 0)
+            .and_then(|x| x.eval()),
+    );
+    let matrix = arrays.ones::<u32>((1, 1))?;
+    many(
+        matrix
+            .broadcast_to((3, most))?
+            .matmul(&matrix.broadcast_to((most, 3))?),
+    );
+    many(few.take(&arrays.zeros::<u32>(1)?.broadcast_to(most)?, 0));
+    // More than there are numbers for.
+    let (row, column) = (
+        matrix.broadcast_to((1, 1 << 40))?,
+        matrix.broadcast_to((1 << 40, 1))?,
+    );
+    many((&row + &column).eval());
+    assert!((&row + &column).sum().is_err());
+    assert!((&row + &column).sum_axis(0).is_err());
+    assert!(matches!(x.as_view1(), Err(ArrayError::View { .. })));
+    Ok(())
+}
+
+fn sums_of_more_elements_than_indices(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays
+        .arange(0u64, 4, 1)?
+        .reshape((4, 1))?
+        .broadcast_to((4, 1 << 32))?;
+    let part = x.slice(s![.., (1isize << 32) - 3..])?;
+    assert_eq!(
+        (part.sum()?, part.to_vec()?),
+        (18, vec![0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3])
+    );
+    let text = x.expr().explain()?.to_string();
+    assert!(text.contains("indices have 64 bits"), "{text}");
+    Ok(())
+}
