@@ -8,9 +8,11 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Error;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
+use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
 use crate::layout::Layout;
+use crate::reduce::counters::Counters;
 use crate::signature::{Signature, Words};
 use crate::{Element, Expr, IntoExpr, Result, Shape};
 
@@ -40,6 +42,7 @@ struct Shared {
     /// Kernels by what they compute.
     kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
+    counters: Mutex<Counters>,
 }
 
 impl std::fmt::Debug for Arrays {
@@ -51,12 +54,13 @@ impl std::fmt::Debug for Arrays {
 impl Arrays {
     /// Arrays on the device of `jit`.
     pub fn new(jit: &Jit) -> Self {
-        let (kernels, launches) = Default::default();
+        let (kernels, launches, counters) = Default::default();
         Arrays {
             shared: Arc::new(Shared {
                 jit: jit.clone(),
                 kernels,
                 launches,
+                counters,
             }),
         }
     }
@@ -75,6 +79,10 @@ impl Arrays {
     /// [`ElementFn::build`](crate::ElementFn::build) that captures something are not.
     pub fn kernels(&self) -> usize {
         self.shared.kernels.len()
+    }
+
+    pub(crate) fn counters(&self) -> &Mutex<Counters> {
+        &self.shared.counters
     }
 
     pub(crate) fn count_launch(&self) {

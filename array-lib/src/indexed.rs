@@ -93,7 +93,7 @@ impl<T: Element> Array<T> {
         let first = self.swap_axes(0, axis as isize)?.contiguous()?;
         let row: usize = first.dims()[1..].iter().product();
         let dims = std::iter::once(indices.len()).chain(first.dims()[1..].iter().copied());
-        let mut taken = self.arrays.zeros(Shape::of(dims))?;
+        let mut taken = self.arrays.unspecified(Shape::of(dims))?;
         if !taken.is_empty() {
             let (kernel, from) = (self.arrays.gathering::<T>()?, indices.contiguous()?);
             let len = taken.len();
@@ -144,7 +144,7 @@ impl<T: Element> Array<T> {
         let (x, mask) = (self.contiguous()?, mask.contiguous()?);
         let upto = mask.cast::<u32>().eval()?.flatten()?.cumsum(0)?;
         let count = upto.get([self.len() - 1])? as usize;
-        let mut kept = self.arrays.zeros(count)?;
+        let mut kept = self.arrays.unspecified(count)?;
         if count > 0 {
             let kernel = self.arrays.compaction::<T>()?;
             let args = [

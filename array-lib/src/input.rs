@@ -37,6 +37,8 @@ pub(crate) trait Input: Send + Sync {
     fn len(&self) -> usize;
     /// The type of an element, as the IR has it.
     fn element(&self) -> TypeDigest;
+    /// The size of an element in bytes.
+    fn element_bytes(&self) -> usize;
     /// Identifies the input: the same buffer occurring twice is one parameter.
     fn identity(&self) -> Option<Identity>;
     /// Declares a parameter for it.
@@ -62,6 +64,9 @@ impl<T: Element> Input for ArrayInput<T> {
     }
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
+    }
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
     fn identity(&self) -> Option<Identity> {
         // All buffers of no element may have one address.
@@ -90,6 +95,9 @@ impl<T: Element> Input for ScalarInput<T> {
     }
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
+    }
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
     fn identity(&self) -> Option<Identity> {
         None

@@ -45,6 +45,10 @@ impl<T: Element> Input for SlotInput<T> {
         T::FORM.digest()
     }
 
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+
     fn identity(&self) -> Option<Identity> {
         Some(Identity::Slot(self.0.id()))
     }
@@ -77,6 +81,10 @@ impl<T: Element> Input for ValueInput<T> {
 
     fn element(&self) -> TypeDigest {
         T::FORM.digest()
+    }
+
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -104,13 +104,13 @@ impl<T: NumberElement> Scan<T> {
             return x.arrays.adopt(out, (1, row));
         }
         let (arrays, chunks) = (&x.arrays, row.div_ceil(CHUNK));
-        let mut out = arrays.zeros((rows, row))?;
+        let mut out = arrays.unspecified((rows, row))?;
         if out.is_empty() {
             return Ok(out);
         }
         let blocks = (rows * chunks) as u32;
         let place = [row as u32, chunks as u32, CHUNK as u32];
-        let mut sums = arrays.zeros::<T>((rows, chunks))?;
+        let mut sums = arrays.unspecified::<T>((rows, chunks))?;
         if chunks > 1 {
             let [row, chunks, chunk] = place.map(IntoArg::into_arg);
             let part = x.as_part()?.into_arg();

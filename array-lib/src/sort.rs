@@ -44,7 +44,7 @@ impl<T: Element + SortElement> Array<T> {
         }
         let jit = self.arrays.jit();
         let keys = radix::sort_keys(jit, rows.keys()?, T::BITS)?;
-        let mut out = jit.zeros::<T>(rows.x.len())?;
+        let mut out = jit.unspecified::<T>(rows.x.len())?;
         let args = [(&keys).into_arg(), (&mut out).into_arg()];
         let grid = grid_for(rows.x.len(), BLOCK);
         jit.launch(T::of_keys()?, grid, BLOCK, &args)?;
@@ -122,7 +122,7 @@ impl<T: Element + SortElement> Rows<T> {
 
     fn keys(&self) -> Result<Buffer<T::Key>> {
         let jit = self.x.arrays.jit();
-        let mut keys = jit.zeros::<T::Key>(self.x.len())?;
+        let mut keys = jit.unspecified::<T::Key>(self.x.len())?;
         if !keys.is_empty() {
             let grid = grid_for(keys.len(), BLOCK);
             let args = [self.x.as_part()?.into_arg(), (&mut keys).into_arg()];

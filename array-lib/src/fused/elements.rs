@@ -89,9 +89,10 @@ impl<'k> Elements<'_, '_, 'k> {
                 false => k.global_id().x(),
                 true => k.global_id_u64().x(),
             };
-            if self.fused.items > 1 {
-                self.store_several(self.fused.items);
-                return;
+            match (self.fused.items, self.fused.adjacent) {
+                (1, _) => {}
+                (items, 1) => return self.store_several(items),
+                (items, _) => return self.store_adjacent(items),
             }
             k.if_(i.lt(self.results()), || self.store(At::Index(i)));
             return;
@@ -123,6 +124,43 @@ impl<'k> Elements<'_, '_, 'k> {
                 self.store(At::Index(i))
             });
         });
+    }
+
+    /// Describes that each thread stores elements next to each other, as many as one access has.
+    fn store_adjacent(&self, items: u32) {
+        let (k, results) = (self.k, self.results());
+        let first = k.global_id().x() * items;
+        let place = |item: u32| At::Index(first + item);
+        let all = || {
+            let values: Vec<_> = (0..items).map(|item| self.value_at(place(item))).collect();
+            for (item, value) in (0..).zip(values) {
+                self.out.at(first + item).set(value);
+            }
+        };
+        k.if_((first + (items - 1)).lt(results), all).else_(|| {
+            k.for_loop(first, results, 1u32, Unroll::Never, |i| {
+                self.store(At::Index(i))
+            });
+        });
+    }
+
+    /// Where the operands' elements lie that are so many further along a group.
+    pub(crate) fn beside(&self, places: &Places<'k>, group: usize, by: u32) -> Places<'k> {
+        if by == 0 {
+            return places.clone();
+        }
+        let operands = self.fused.operands.iter().zip(&self.params).zip(places);
+        let place = |((operand, param), place): ((&Operand<'_>, &Param<'k>), &Option<Val<'k>>)| {
+            let (Access::Strided(inners), Some(place)) = (operand.access, *place) else {
+                return *place;
+            };
+            Some(match (inners[group], param.strides[group].last()) {
+                (Inner::Unit, _) => place + by,
+                (Inner::Any, Some(stride)) => place + *stride * by,
+                (Inner::Same | Inner::Still | Inner::Any, _) => place,
+            })
+        };
+        operands.map(place).collect()
     }
 
     /// The index of a group along each of its dimensions.

@@ -216,12 +216,12 @@ pub(crate) fn scan_all<'a, T: KernelType>(
     exclusive: bool,
 ) -> Result<Buffer<T>> {
     let tiles = len.div_ceil(TILE);
-    let mut out = jit.zeros::<T>(len)?;
+    let mut out = jit.unspecified::<T>(len)?;
     if tiles == 0 {
         return Ok(out);
     }
     let mut state = jit.zeros::<u32>(1 + tiles)?;
-    let (mut sums, mut totals) = (jit.zeros::<T>(tiles)?, jit.zeros::<T>(tiles)?);
+    let (mut sums, mut totals) = (jit.unspecified::<T>(tiles)?, jit.unspecified::<T>(tiles)?);
     let args = [
         x.into_arg(),
         (&mut out).into_arg(),

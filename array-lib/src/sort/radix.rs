@@ -237,7 +237,7 @@ pub(crate) fn sort_keys<K: RadixKey>(
     mut keys: Buffer<K>,
     bits: u32,
 ) -> Result<Buffer<K>> {
-    let mut other = jit.zeros::<K>(keys.len())?;
+    let mut other = jit.unspecified::<K>(keys.len())?;
     for shift in (0..bits).step_by(8) {
         let starts = starts(jit, &keys, shift)?;
         let (tiles, args) = (tiles(keys.len()), args!(&keys, shift, &starts, &mut other));
@@ -257,8 +257,8 @@ pub(crate) fn sort_pairs<K: RadixKey>(
     mut values: Buffer<u32>,
     bits: u32,
 ) -> Result<Buffer<u32>> {
-    let mut other = jit.zeros::<K>(keys.len())?;
-    let mut other_values = jit.zeros::<u32>(keys.len())?;
+    let mut other = jit.unspecified::<K>(keys.len())?;
+    let mut other_values = jit.unspecified::<u32>(keys.len())?;
     for shift in (0..bits).step_by(8) {
         let starts = starts(jit, &keys, shift)?;
         let args = args!(
@@ -284,7 +284,7 @@ fn tiles(len: usize) -> u32 {
 fn starts<K: RadixKey>(jit: &Jit, keys: &Buffer<K>, shift: u32) -> Result<Buffer<u32>> {
     let tiles = tiles(keys.len());
     let len = DIGITS * tiles as usize;
-    let mut counts = jit.zeros::<u32>(len)?;
+    let mut counts = jit.unspecified::<u32>(len)?;
     jit.launch(K::count()?, tiles, BLOCK, args!(keys, shift, &mut counts))?;
     scan_all(jit, scan_all_sums.as_kernel()?, &counts, len, 0, true)
 }

@@ -209,6 +209,25 @@ impl<T: KernelType> Buffer<T> {
         Self::allocate(device, len, alloc)
     }
 
+    /// A buffer of `len` elements whose values are not specified, which costs less than one of zeros: for kernels that
+    /// write all of them. What it holds is what earlier buffers of the process have left, or zeros.
+    ///
+    /// It needs no `unsafe`: memory of a device is initialized, of this CPU by zeros when it is taken from the system,
+    /// and any bits are a value of the type, or what is none is an error where the host reads it ([`KernelType`]).
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn unspecified(device: &Device, len: usize) -> Result<Self> {
+        Self::unspecified_in(device, device.streams().own(), len)
+    }
+
+    /// [`Buffer::unspecified`] in a stream of the device.
+    #[doc(hidden)]
+    pub fn unspecified_in(device: &Device, stream: &OrderedStream, len: usize) -> Result<Self> {
+        let alloc = |bytes, uses: &Uses| device.alloc_in(stream, bytes, uses);
+        Self::allocate(device, len, alloc)
+    }
+
     fn allocate(
         device: &Device,
         len: usize,
