@@ -22,19 +22,6 @@ impl Arrays {
         Ok(self.kernel(signature, || Kernel::build(name, describe))?)
     }
 
-    /// The kernel that stores those elements of `x` for which something is true.
-    fn compaction<T: Element>(&self) -> Result<Kernel> {
-        self.named::<T>("compress", |k| {
-            let out = k.slice_mut("out", k.ty::<T>());
-            let (x, keep) = (k.slice("x", k.ty::<T>()), k.slice("keep", k.ty::<bool>()));
-            let upto = k.slice("upto", k.ty::<u32>());
-            let i = k.global_id().x();
-            k.if_(i.lt(x.len()), || {
-                k.if_(keep.at(i).get(), || out.at(upto.at(i) - 1u32).set(x.at(i)));
-            });
-        })
-    }
-
     fn gathering<T: Element>(&self) -> Result<Kernel> {
         self.named::<T>("take", |k| {
             let out = k.slice_mut("out", k.ty::<T>());
@@ -138,27 +125,22 @@ impl<T: Element> Array<T> {
             }
             .into());
         }
-        if self.is_empty() {
-            return self.arrays.zeros(0);
+        if self.len() > u32::MAX as usize {
+            let shape = self.shape().clone();
+            return Err(ArrayError::ManyIndices { shape });
         }
         let (x, mask) = (self.contiguous()?, mask.contiguous()?);
-        let upto = mask.cast::<u32>().eval()?.flatten()?.cumsum(0)?;
-        let count = upto.get([self.len() - 1])? as usize;
-        let mut kept = self.arrays.unspecified(count)?;
-        if count > 0 {
-            let kernel = self.arrays.compaction::<T>()?;
-            let args = [
-                kept.owned()?.into_arg(),
-                x.as_part()?.into_arg(),
-                mask.as_part()?.into_arg(),
-                upto.as_part()?.into_arg(),
-            ];
-            self.arrays
-                .jit()
-                .launch(&kernel, grid_for(x.len(), BLOCK), BLOCK, &args)?;
+        let (x, mask) = (x.as_part()?, mask.as_part()?);
+        let (kept, count) = crate::scan::select_of(self.arrays.jit(), x, mask)?;
+        if !self.is_empty() {
             self.arrays.count_launch();
         }
-        Ok(kept)
+        let (all, kept) = (kept.len(), self.arrays.of(kept, Shape::new(count)));
+        // Of few elements a copy is made, so that no memory is held for all; that costs less than it saves.
+        match count < all / 4 {
+            true => kept.copy(),
+            false => Ok(kept),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! these have left is scanned in the same way, and each block then scans its chunk from there.
 
 mod look_back;
+mod select;
 
 use kiln_device_stdlib::group::{block_inclusive_scan, block_reduce};
 use kiln_device_stdlib::plain::index::{block_idx, thread_idx};
@@ -13,9 +14,10 @@ use kiln_jit_core::build::Kernel;
 use kiln_kernel_macro::kernel;
 
 use crate::layout::axis_of;
-use crate::{Array, NumberElement, Result};
+use crate::{Array, ArrayError, NumberElement, Result};
 
-pub(crate) use look_back::{scan_all, scan_all_products, scan_all_sums};
+use look_back::{scan_all, scan_all_products, scan_all_sums};
+pub(crate) use select::select_of;
 
 /// Threads of a block.
 const BLOCK: usize = 256;
@@ -148,6 +150,10 @@ impl<T: NumberElement> Scan<T> {
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
+        if x.len() > u32::MAX as usize {
+            let shape = x.shape().clone();
+            return Err(ArrayError::ManyIndices { shape });
+        }
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         let row = dims.last().copied().unwrap_or(1);

@@ -1,27 +1,30 @@
-//! Sorting by digits of the keys, the last first, each digit stable (the "LSD radix sort" of D. Merrill, A. Grimshaw:
-//! "High Performance and Scalable Radix Sorting", PPL 2011): the digits of each tile are counted, running sums of the counts
-//! say where each tile's keys of a digit go, and the keys of a tile are ranked, put in order in shared memory and written.
+//! Sorting by digits of the keys, the last first, each digit stable, and each by one pass (A. Adinets, D. Merrill:
+//! "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022): all digits are counted at once, before; in the
+//! pass of a digit each tile of keys is ranked in shared memory, and learns from those before it how many keys of each
+//! value these have (decoupled look-back, as of running sums in `scan/look_back.rs`).
 //!
-//! Keys are unsigned integers that are in the order of what they stand for; [`SortElement`](super::SortElement) makes them.
+//! Keys are unsigned integers that are in the order of what they stand for: the first pass makes them of the elements, the
+//! last makes elements of them ([`SortElement`](super::SortElement)).
 
 use kiln_device_stdlib::group::block_exclusive_scan;
-use kiln_device_stdlib::plain::atomic::atomic_add_with;
-use kiln_device_stdlib::plain::index::{block_idx, grid_dim, thread_idx};
+use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_add_with, atomic_load, atomic_store};
+use kiln_device_stdlib::plain::index::{block_idx, global_id, grid_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::ordering::Ordering;
 use kiln_device_stdlib::plain::warp::{lane_id, lanemask_lt, match_any, warp_id, warp_sync};
 use kiln_device_stdlib::warp::FULL_MASK;
 use kiln_jit_core::args;
+use kiln_jit_core::args::IntoArg;
 use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Result;
 use kiln_jit_core::front::AsKernel as _;
 use kiln_jit_core::ir::Scope;
 use kiln_jit_core::jit::Jit;
-use kiln_jit_core::runtime::Buffer;
+use kiln_jit_core::runtime::{Buffer, Part};
+use kiln_jit_core::value::KernelType;
 use kiln_kernel_macro::{device_fn, kernel};
 
-use super::keys::RadixKey;
-use crate::scan::{scan_all, scan_all_sums};
+use super::keys::{RadixKey, SortElement};
 
 /// Threads of a block, one for each value of a digit.
 const BLOCK: u32 = 256;
@@ -39,15 +42,26 @@ const TILE: usize = WARPS * OF_WARP;
 /// Values of a digit.
 const DIGITS: usize = 256;
 
+/// Blocks that count digits, for each multiprocessor.
+const COUNTING: u32 = 8;
+
+/// What is known of a tile's keys of a value: nothing; how many there are, and one; or how many there are up to the end of
+/// the tile, and this.
+const NOTHING: u32 = 0;
+const ALL: u32 = TILE as u32 + 2;
+
+/// The most elements that are sorted.
+pub(crate) const MOST: usize = (u32::MAX - ALL) as usize;
+
 /// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
 /// keys that this thread has: of its warp's keys, one in each run of 32. Of the digit of this thread's number, gives
-/// where its keys begin.
+/// where its keys begin, and how many there are.
 #[device_fn]
 fn rank(
     digits: [u32; ITEMS],
     ranks: &mut [u32; ITEMS],
     counts: &mut [[u32; DIGITS]; WARPS],
-) -> u32 {
+) -> (u32, u32) {
     let (thread, warp) = (thread_idx().x, warp_id() as usize);
     for of_warp in 0..WARPS {
         counts[of_warp][thread] = 0;
@@ -80,38 +94,110 @@ fn rank(
     for i in 0..ITEMS {
         ranks[i] += counts[warp][digits[i] as usize];
     }
-    start
+    (start, sum)
 }
 
-/// The kernels for keys of a type.
+/// How many keys of a value the tiles before this one have, of which this has `own`.
+#[device_fn]
+fn keys_before(state: &mut [u32], tile: usize, digit: usize, own: u32) -> u32 {
+    let here = tile * DIGITS + digit;
+    let (mut before, mut at) = (0u32, tile);
+    if tile > 0 {
+        atomic_store(&mut state[here], own + 1, Ordering::Relaxed, Scope::Device);
+    }
+    while at > 0 {
+        at -= 1;
+        // What is read is all that is known, so that nothing else has to be seen with it.
+        let mut known = NOTHING;
+        while known == NOTHING {
+            known = atomic_load(
+                &state[at * DIGITS + digit],
+                Ordering::Relaxed,
+                Scope::Device,
+            );
+        }
+        if known >= ALL {
+            before += known - ALL;
+            at = 0;
+        } else {
+            before += known - 1;
+        }
+    }
+    atomic_store(
+        &mut state[here],
+        ALL + before + own,
+        Ordering::Relaxed,
+        Scope::Device,
+    );
+    before
+}
+
+/// The tile that a block takes, so that those before it have begun. The last place of `state` counts them.
+#[device_fn]
+fn next_tile(state: &mut [u32]) -> usize {
+    let ticket = shared!([u32; 1]);
+    let last = state.len() - 1;
+    if thread_idx().x == 0 {
+        ticket[0] = atomic_add(&mut state[last], 1);
+    }
+    barrier();
+    ticket[0] as usize
+}
+
+/// Makes running sums of the counts of a digit's values, for each digit by a block.
+#[kernel]
+fn digit_starts(counts: &mut [u32]) {
+    let at = block_idx().x * DIGITS + thread_idx().x;
+    counts[at] = block_exclusive_scan(counts[at], 0, |a, b| a + b);
+}
+
+/// The functions for keys of a type, which has so many digits.
 macro_rules! radix {
-    ($($key:ident $count:ident $keys:ident $pairs:ident;)*) => {$(
-        /// Counts the digits of each tile: those of value 0 of all tiles, then those of value 1, and so on.
-        #[kernel]
-        pub(super) fn $count(keys: &[$key], shift: u32, counts: &mut [u32]) {
-            let (thread, tile, tiles) = (thread_idx().x, block_idx().x, grid_dim().x);
-            let here = shared!([u32; DIGITS]);
-            here[thread] = 0;
-            barrier();
-            for i in 0..ITEMS {
-                let at = tile * TILE + i * BLOCK as usize + thread;
-                if at < keys.len() {
-                    atomic_add_with(
-                        &mut here[((keys[at] >> shift) & 255) as usize],
-                        1,
-                        Ordering::Relaxed,
-                        Scope::Block,
-                    );
-                }
+    ($($key:ident $places:literal $count:ident $sweep:ident $sweep_pairs:ident $keys:ident $pairs:ident;)*) => {$(
+        /// Counts the values of the first `places` digits of all keys.
+        #[device_fn]
+        pub(super) fn $count<A: DeviceType, F: Fn(A) -> $key>(
+            x: &[A],
+            places: usize,
+            counts: &mut [u32],
+            to_key: F,
+        ) {
+            let (thread, here) = (thread_idx().x, shared!([u32; $places * DIGITS]));
+            for place in 0..places {
+                here[place * DIGITS + thread] = 0;
             }
             barrier();
-            counts[thread * tiles + tile] = here[thread];
+            let mut i = global_id().x;
+            while i < x.len() {
+                let key = to_key(x[i]);
+                for place in 0..places {
+                    let digit = ((key >> (8 * place as u32)) & 255) as usize;
+                    let count = &mut here[place * DIGITS + digit];
+                    atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
+                }
+                i += grid_dim().x * BLOCK as usize;
+            }
+            barrier();
+            for place in 0..places {
+                let at = place * DIGITS + thread;
+                if here[at] > 0 {
+                    atomic_add(&mut counts[at], here[at]);
+                }
+            }
         }
 
-        /// Puts the keys in the order of a digit; `starts` are the running sums of the counts.
-        #[kernel]
-        pub(super) fn $keys(keys: &[$key], shift: u32, starts: &[u32], out: &mut [$key]) {
-            let (thread, tile, tiles) = (thread_idx().x, block_idx().x, grid_dim().x);
+        /// Puts keys in the order of a digit. `starts` is where the keys of each value begin, digit by digit.
+        #[device_fn]
+        pub(super) fn $sweep<A: DeviceType, B: DeviceType, F: Fn(A) -> $key, G: Fn($key) -> B>(
+            x: &[A],
+            out: &mut [B],
+            shift: u32,
+            starts: &[u32],
+            state: &mut [u32],
+            to_key: F,
+            of_key: G,
+        ) {
+            let (thread, tile) = (thread_idx().x, next_tile(state));
             let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
             let first_of = shared!([u32; DIGITS]);
             let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
@@ -119,42 +205,48 @@ macro_rules! radix {
                 ([$key::MAX; ITEMS], [0u32; ITEMS], [0u32; ITEMS]);
             #[unroll]
             for i in 0..ITEMS {
-                if first + 32 * i < keys.len() {
-                    mine[i] = keys[first + 32 * i];
+                if first + 32 * i < x.len() {
+                    mine[i] = to_key(x[first + 32 * i]);
                 }
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
-            let start = rank(digits, &mut ranks, counts);
-            // What is subtracted of a rank is added to where the digit's keys of the tile begin.
-            first_of[thread] = starts[thread * tiles + tile].wrapping_sub(start);
+            let (start, own) = rank(digits, &mut ranks, counts);
             #[unroll]
             for i in 0..ITEMS {
                 memory[ranks[i] as usize] = mine[i];
             }
+            // What is subtracted of a rank is added to where the digit's keys of the tile begin.
+            let begin = starts[shift as usize / 8 * DIGITS + thread].wrapping_sub(start);
+            first_of[thread] = begin.wrapping_add(keys_before(state, tile, thread, own));
             barrier();
-            let there = (keys.len() - tile * TILE).min(TILE);
+            let there = (x.len() - tile * TILE).min(TILE);
             #[unroll]
             for i in 0..ITEMS {
                 let at = i * BLOCK as usize + thread;
                 if at < there {
                     let key = memory[at];
                     let to = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
-                    out[to as usize] = key;
+                    out[to as usize] = of_key(key);
                 }
             }
         }
 
-        /// Puts the keys in the order of a digit, with a value beside each, which takes the same way.
-        #[kernel]
-        pub(super) fn $pairs(
-            keys: &[$key],
+        /// Puts keys in the order of a digit, with a value beside each, which takes the same way: one of `values`, or, if
+        /// they are `numbered`, the key's number. The keys of the last digit are not written.
+        #[device_fn]
+        pub(super) fn $sweep_pairs<A: DeviceType, F: Fn(A) -> $key>(
+            x: &[A],
             values: &[u32],
-            shift: u32,
-            starts: &[u32],
+            numbered: bool,
             out: &mut [$key],
             values_out: &mut [u32],
+            is_last: bool,
+            shift: u32,
+            starts: &[u32],
+            state: &mut [u32],
+            to_key: F,
         ) {
-            let (thread, tile, tiles) = (thread_idx().x, block_idx().x, grid_dim().x);
+            let (thread, tile) = (thread_idx().x, next_tile(state));
             let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
             let first_of = shared!([u32; DIGITS]);
             let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
@@ -163,27 +255,31 @@ macro_rules! radix {
             let (mut beside, mut to) = ([0u32; ITEMS], [0u32; ITEMS]);
             #[unroll]
             for i in 0..ITEMS {
-                if first + 32 * i < keys.len() {
-                    mine[i] = keys[first + 32 * i];
-                    beside[i] = values[first + 32 * i];
+                let at = first + 32 * i;
+                if at < x.len() {
+                    mine[i] = to_key(x[at]);
+                    beside[i] = if numbered { at as u32 } else { values[at] };
                 }
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
-            let start = rank(digits, &mut ranks, counts);
-            first_of[thread] = starts[thread * tiles + tile].wrapping_sub(start);
+            let (start, own) = rank(digits, &mut ranks, counts);
             #[unroll]
             for i in 0..ITEMS {
                 memory[ranks[i] as usize] = mine[i];
             }
+            let begin = starts[shift as usize / 8 * DIGITS + thread].wrapping_sub(start);
+            first_of[thread] = begin.wrapping_add(keys_before(state, tile, thread, own));
             barrier();
-            let there = (keys.len() - tile * TILE).min(TILE);
+            let there = (x.len() - tile * TILE).min(TILE);
             #[unroll]
             for i in 0..ITEMS {
                 let at = i * BLOCK as usize + thread;
                 if at < there {
                     let key = memory[at];
                     to[i] = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
-                    out[to[i] as usize] = key;
+                    if !is_last {
+                        out[to[i] as usize] = key;
+                    }
                 }
             }
             barrier();
@@ -200,20 +296,32 @@ macro_rules! radix {
                 }
             }
         }
-    )*};
-}
-radix! {
-    u32 count_u32 keys_u32 pairs_u32;
-    u64 count_u64 keys_u64 pairs_u64;
-}
 
-/// The kernels of a type of keys.
-macro_rules! keys {
-    ($($key:ident $count:ident $keys:ident $pairs:ident;)*) => {$(
+        /// [`$sweep`] of a digit that is neither the first nor the last.
+        #[kernel]
+        fn $keys(x: &[$key], out: &mut [$key], shift: u32, starts: &[u32], state: &mut [u32]) {
+            $sweep(x, out, shift, starts, state, |key| key, |key| key);
+        }
+
+        /// [`$sweep_pairs`] of a digit that is not the first.
+        #[kernel]
+        fn $pairs(
+            x: &[$key],
+            values: &[u32],
+            numbered: bool,
+            out: &mut [$key],
+            values_out: &mut [u32],
+            is_last: bool,
+            shift: u32,
+            starts: &[u32],
+            state: &mut [u32],
+        ) {
+            $sweep_pairs(
+                x, values, numbered, out, values_out, is_last, shift, starts, state, |key| key,
+            );
+        }
+
         impl RadixKey for $key {
-            fn count() -> Result<&'static Kernel> {
-                $count.as_kernel()
-            }
             fn keys() -> Result<&'static Kernel> {
                 $keys.as_kernel()
             }
@@ -223,53 +331,102 @@ macro_rules! keys {
         }
     )*};
 }
-keys! {
-    u32 count_u32 keys_u32 pairs_u32;
-    u64 count_u64 keys_u64 pairs_u64;
+radix! {
+    u32 4 count_u32 sweep_u32 sweep_pairs_u32 keys_u32 pairs_u32;
+    u64 8 count_u64 sweep_u64 sweep_pairs_u64 keys_u64 pairs_u64;
 }
 
-/// Puts keys in order by their last `bits` bits; gives back what had them.
+/// Elements in order.
 ///
 /// # Errors
 /// No memory; a device that has failed.
-pub(crate) fn sort_keys<K: RadixKey>(
-    jit: &Jit,
-    mut keys: Buffer<K>,
-    bits: u32,
-) -> Result<Buffer<K>> {
-    let mut other = jit.unspecified::<K>(keys.len())?;
-    for shift in (0..bits).step_by(8) {
-        let starts = starts(jit, &keys, shift)?;
-        let (tiles, args) = (tiles(keys.len()), args!(&keys, shift, &starts, &mut other));
-        jit.launch(K::keys()?, tiles, BLOCK, args)?;
-        std::mem::swap(&mut keys, &mut other);
+pub(crate) fn sort<T: SortElement>(jit: &Jit, x: &Part<T>) -> Result<Buffer<T>> {
+    let mut out = jit.unspecified::<T>(x.len())?;
+    if x.is_empty() {
+        return Ok(out);
     }
-    Ok(keys)
+    let starts = starts(jit, x, T::BITS)?;
+    if T::BITS == 8 {
+        sweep(jit, T::sort_at_once()?, (x, &mut out), 0, &starts)?;
+        return Ok(out);
+    }
+    let mut keys = jit.unspecified::<T::Key>(x.len())?;
+    sweep(jit, T::sort_first()?, (x, &mut keys), 0, &starts)?;
+    let last = T::BITS - 8;
+    if last > 8 {
+        let mut other = jit.unspecified::<T::Key>(x.len())?;
+        for shift in (8..last).step_by(8) {
+            sweep(jit, T::Key::keys()?, (&keys, &mut other), shift, &starts)?;
+            std::mem::swap(&mut keys, &mut other);
+        }
+    }
+    sweep(jit, T::sort_last()?, (&keys, &mut out), last, &starts)?;
+    Ok(out)
 }
 
-/// Puts numbers in the order of the keys beside them, by the last `bits` bits of these; alike ones stay as they are.
+/// Launches the pass of a digit.
+fn sweep<A: KernelType, B: KernelType>(
+    jit: &Jit,
+    kernel: &Kernel,
+    (from, to): (&Part<A>, &mut Part<B>),
+    shift: u32,
+    starts: &Buffer<u32>,
+) -> Result<()> {
+    let (mut state, tiles) = (state(jit, from.len())?, tiles(from.len()));
+    jit.launch(
+        kernel,
+        tiles,
+        BLOCK,
+        args!(from, to, shift, starts, &mut state),
+    )
+}
+
+/// Numbers in the order of the elements beside them, by the last `bits` bits of their keys; alike ones stay as they are.
+/// Without `values` they are the numbers of the elements.
 ///
 /// # Errors
 /// No memory; a device that has failed.
-pub(crate) fn sort_pairs<K: RadixKey>(
+pub(crate) fn sort_pairs<T: SortElement>(
     jit: &Jit,
-    mut keys: Buffer<K>,
-    mut values: Buffer<u32>,
+    x: &Part<T>,
+    values: Option<Buffer<u32>>,
     bits: u32,
 ) -> Result<Buffer<u32>> {
-    let mut other = jit.unspecified::<K>(keys.len())?;
-    let mut other_values = jit.unspecified::<u32>(keys.len())?;
+    let len = x.len();
+    let mut numbered = values.is_none();
+    let mut values = match values {
+        Some(values) => values,
+        None => jit.unspecified(len)?,
+    };
+    if len == 0 {
+        return Ok(values);
+    }
+    let (starts, tiles) = (starts(jit, x, bits)?, tiles(len));
+    let mut other_values = jit.unspecified::<u32>(len)?;
+    // The keys of the last digit are not written.
+    let written = if bits > 8 { len } else { 0 };
+    let mut keys = jit.unspecified::<T::Key>(if bits > 16 { len } else { 0 })?;
+    let mut other = jit.unspecified::<T::Key>(written)?;
     for shift in (0..bits).step_by(8) {
-        let starts = starts(jit, &keys, shift)?;
-        let args = args!(
-            &keys,
-            &values,
-            shift,
-            &starts,
-            &mut other,
-            &mut other_values
-        );
-        jit.launch(K::pairs()?, tiles(keys.len()), BLOCK, args)?;
+        let (kernel, from) = match shift {
+            0 => (T::sort_pairs()?, x.into_arg()),
+            _ => (T::Key::pairs()?, (&keys).into_arg()),
+        };
+        let mut state = state(jit, len)?;
+        let args = [
+            from,
+            (&values).into_arg(),
+            numbered.into_arg(),
+            (&mut other).into_arg(),
+            (&mut other_values).into_arg(),
+            (shift + 8 >= bits).into_arg(),
+            shift.into_arg(),
+            (&starts).into_arg(),
+            (&mut state).into_arg(),
+        ];
+        jit.launch(kernel, tiles, BLOCK, &args)?;
+        drop(args);
+        numbered = false;
         std::mem::swap(&mut keys, &mut other);
         std::mem::swap(&mut values, &mut other_values);
     }
@@ -277,14 +434,22 @@ pub(crate) fn sort_pairs<K: RadixKey>(
 }
 
 fn tiles(len: usize) -> u32 {
-    len.div_ceil(TILE).max(1) as u32
+    len.div_ceil(TILE) as u32
 }
 
-/// Where the keys of each digit of each tile go.
-fn starts<K: RadixKey>(jit: &Jit, keys: &Buffer<K>, shift: u32) -> Result<Buffer<u32>> {
-    let tiles = tiles(keys.len());
-    let len = DIGITS * tiles as usize;
-    let mut counts = jit.unspecified::<u32>(len)?;
-    jit.launch(K::count()?, tiles, BLOCK, args!(keys, shift, &mut counts))?;
-    scan_all(jit, scan_all_sums.as_kernel()?, &counts, len, 0, true)
+/// What tiles know of the keys of each value, and how many tiles are taken.
+fn state(jit: &Jit, len: usize) -> Result<Buffer<u32>> {
+    jit.zeros(tiles(len) as usize * DIGITS + 1)
+}
+
+/// Where the keys of each value of each of the first digits begin.
+fn starts<T: SortElement>(jit: &Jit, x: &Part<T>, bits: u32) -> Result<Buffer<u32>> {
+    let places = bits.div_ceil(8);
+    let mut counts = jit.zeros::<u32>(places as usize * DIGITS)?;
+    let most = jit.device().info().multiprocessors.max(1) * COUNTING;
+    let args = [x.into_arg(), places.into_arg(), (&mut counts).into_arg()];
+    jit.launch(T::count_digits()?, tiles(x.len()).min(most), BLOCK, &args)?;
+    drop(args);
+    jit.launch(&digit_starts, places, BLOCK, args!(&mut counts))?;
+    Ok(counts)
 }
