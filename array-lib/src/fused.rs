@@ -2,6 +2,7 @@
 
 mod adjacent;
 mod elements;
+mod tiled;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::target::Target;
 use smallvec::SmallVec;
 
+use crate::eval::BLOCK;
 use crate::expr::Node;
 use crate::input::{Identity, Input};
 use crate::layout::Layout;
@@ -24,6 +26,7 @@ use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
 
 pub(crate) use elements::Elements;
 use elements::Param;
+use tiled::Tiled;
 
 /// What an expression is made part of a kernel for.
 #[derive(Default)]
@@ -171,6 +174,7 @@ pub(crate) struct Fused<'e> {
     /// How many elements next to each other a thread has along a group, and which.
     adjacent: u32,
     along: usize,
+    tiled: Tiled,
 }
 
 impl<'e> Fused<'e> {
@@ -196,12 +200,19 @@ impl<'e> Fused<'e> {
             items: 1,
             adjacent: 1,
             along: 0,
+            tiled: Tiled::default(),
             shape,
         };
         fused.enter(signature);
         fused.find_groups(purpose);
         fused.find_accesses(purpose)?;
-        fused.by_rows = purpose.folded.is_none() && !purpose.counts && fused.has_long_rows();
+        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
+        if is_elementwise {
+            fused.find_tiled();
+        }
+        let is_tiled = fused.tiled.dim.is_some();
+        fused.counts[0] |= is_tiled;
+        fused.by_rows = is_elementwise && !is_tiled && fused.has_long_rows();
         let is_even = purpose.folded.is_none() && fused.groups[0].dims.len() <= 1 && !fused.wide;
         if is_even && expr.nodes <= FEW_NODES && fused.is_for_gpu() {
             fused.items = ITEMS;
@@ -317,6 +328,9 @@ impl<'e> Fused<'e> {
 
     /// How many blocks an element-wise kernel has.
     pub(crate) fn blocks(&self, block: u32) -> u32 {
+        if let Some(dim) = self.tiled.dim {
+            return self.tiles(dim);
+        }
         match (self.by_rows, self.groups[0].dims.as_slice()) {
             (true, [outer @ .., row]) => {
                 grid_for(*row, block) * outer.iter().product::<usize>() as u32
@@ -356,6 +370,9 @@ impl<'e> Fused<'e> {
         }
         if self.items > 1 {
             signature.add(Word::Several);
+        }
+        if let Some(dim) = self.tiled.dim {
+            signature.add(Word::Tiled(dim));
         }
         if self.adjacent > 1 {
             signature.add(Word::Adjacent(self.adjacent));

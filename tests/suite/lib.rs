@@ -18,6 +18,7 @@ mod arithmetic;
 mod array_oracle;
 mod array_order;
 mod array_shapes;
+mod array_sizes;
 mod array_structure;
 mod arrays;
 mod barrier_votes;
@@ -134,6 +135,7 @@ pub fn cases() -> Vec<Case> {
         array_oracle::CASES,
         array_order::CASES,
         array_shapes::CASES,
+        array_sizes::CASES,
         array_structure::CASES,
         arrays::CASES,
         addresses::CASES,

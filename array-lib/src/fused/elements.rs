@@ -23,7 +23,7 @@ pub(super) struct Param<'k> {
 
 /// Which element of the result a thread is at.
 #[derive(Copy, Clone)]
-enum At<'k> {
+pub(super) enum At<'k> {
     /// The one with this index.
     Index(Val<'k>),
     /// An element of an index along all dimensions but the last, and one along the last; its index.
@@ -84,6 +84,9 @@ impl<'k> Elements<'_, '_, 'k> {
     /// Describes the element-wise kernel: each thread stores an element.
     pub(crate) fn store_all(&self) {
         let k = self.k;
+        if let Some(dim) = self.fused.tiled.dim {
+            return self.store_tiled(dim);
+        }
         let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) else {
             let i = match self.fused.wide {
                 false => k.global_id().x(),
@@ -184,7 +187,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// How far from its first element an operand has the one at these coordinates.
-    fn shift(
+    pub(super) fn shift(
         &self,
         param: &Param<'k>,
         group: usize,
@@ -205,7 +208,7 @@ impl<'k> Elements<'_, '_, 'k> {
         terms.into_iter().reduce(|a, b| a + b)
     }
 
-    fn moved(
+    pub(super) fn moved(
         &self,
         param: &Param<'k>,
         from: Option<Val<'k>>,
@@ -278,8 +281,21 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     fn read(&self, places: &Places<'k>, at: At<'k>) -> Val<'k> {
+        self.read_with(places, at, &|_| None)
+    }
+
+    /// The element of operands that lie there, or are known.
+    pub(super) fn read_with(
+        &self,
+        places: &Places<'k>,
+        at: At<'k>,
+        known: &dyn Fn(usize) -> Option<Val<'k>>,
+    ) -> Val<'k> {
         let index = at.index();
         let read = |position: usize| {
+            if let Some(known) = known(position) {
+                return known;
+            }
             let (operand, param) = (&self.fused.operands[position], &self.params[position]);
             let place = match operand.access {
                 Access::Linear => index,
