@@ -68,65 +68,145 @@ impl Fused<'_> {
     }
 }
 
+/// A tile that is being described: where it begins along each dimension, and the shared memory of its operands.
+struct Tile<'k> {
+    dim: usize,
+    dims: Vec<Val<'k>>,
+    start: Vec<Val<'k>>,
+    operands: Vec<(usize, Val<'k>)>,
+    /// The place of a thread in the first rows that a block has at once.
+    column: Val<'k>,
+    row: Val<'k>,
+}
+
+impl<'k> Tile<'k> {
+    /// The coordinates so far from where the tile begins.
+    fn at(&self, along_dim: Val<'k>, along_last: Val<'k>) -> Vec<Val<'k>> {
+        let (mut at, last) = (self.start.clone(), self.start.len() - 1);
+        at[self.dim] = at[self.dim] + along_dim;
+        at[last] = at[last] + along_last;
+        at
+    }
+
+    fn has(&self, at: &[Val<'k>]) -> Val<'k> {
+        let (dim, last) = (self.dim, at.len() - 1);
+        at[dim].lt(self.dims[dim]) & at[last].lt(self.dims[last])
+    }
+
+    /// The rows of a thread.
+    fn rows(&self) -> Vec<Val<'k>> {
+        let steps = (0..SIDE).step_by((BLOCK / SIDE) as usize);
+        steps.map(|step| self.row + step).collect()
+    }
+}
+
 impl<'k> Elements<'_, '_, 'k> {
-    /// Describes that each block stores a tile, which goes along a dimension and the last.
+    /// Describes that each block stores a tile, which goes along a dimension and the last. Of a whole one a thread reads
+    /// all that it needs before it waits for the first.
     pub(super) fn store_tiled(&self, dim: usize) {
-        let k = self.k;
-        let dims = self.all_dims();
+        let (k, tile) = (self.k, self.tile(dim));
+        let number = |n: u32| k.lit(k.ty::<u32>(), n);
+        let is_whole = tile.has(&tile.at(number(SIDE - 1), number(SIDE - 1)));
+        k.if_(is_whole, || {
+            let brought: Vec<_> = tile
+                .rows()
+                .iter()
+                .map(|row| self.read_in(&tile, *row))
+                .collect();
+            for (row, values) in tile.rows().into_iter().zip(brought) {
+                self.bring(&tile, row, &values);
+            }
+        })
+        .else_(|| {
+            for row in tile.rows() {
+                k.if_(tile.has(&tile.at(tile.column, row)), || {
+                    self.bring(&tile, row, &self.read_in(&tile, row));
+                });
+            }
+        });
+        k.barrier();
+        k.if_(is_whole, || {
+            let values: Vec<_> = tile
+                .rows()
+                .iter()
+                .map(|row| self.take(&tile, *row))
+                .collect();
+            for (index, value) in values {
+                self.out.at(index).set(value);
+            }
+        })
+        .else_(|| {
+            for row in tile.rows() {
+                k.if_(tile.has(&tile.at(row, tile.column)), || {
+                    let (index, value) = self.take(&tile, row);
+                    self.out.at(index).set(value);
+                });
+            }
+        });
+    }
+
+    /// The tile of this block, whose number is taken apart.
+    fn tile(&self, dim: usize) -> Tile<'k> {
+        let (k, dims) = (self.k, self.all_dims());
         let (last, mut rest) = (dims.len() - 1, k.block_idx().x());
-        // The number of the block is taken apart: where the tile begins along each dimension.
         let mut start = vec![rest; dims.len()];
         let others = (0..dims.len()).rev().filter(|at| *at != dim && *at != last);
         for at in [last, dim].into_iter().chain(others) {
-            let is_tile = at == last || at == dim;
-            let count = match is_tile {
+            let is_along = at == last || at == dim;
+            let count = match is_along {
                 true => (dims[at] + (SIDE - 1)) / SIDE,
                 false => dims[at],
             };
             let next = rest / count;
             let here = rest - next * count;
-            start[at] = if is_tile { here * SIDE } else { here };
+            start[at] = if is_along { here * SIDE } else { here };
             rest = next;
         }
         let thread = k.thread_idx().x();
-        let (column, row) = (thread % SIDE, thread / SIDE);
-        let steps = || (0..SIDE).step_by((BLOCK / SIDE) as usize);
-        let place = |along_dim: Val<'k>, along_last: Val<'k>| {
-            let mut place = start.clone();
-            place[dim] = place[dim] + along_dim;
-            place[last] = place[last] + along_last;
-            let is_there = place[dim].lt(dims[dim]) & place[last].lt(dims[last]);
-            (place, is_there)
+        Tile {
+            dim,
+            dims,
+            start,
+            operands: self.tiles_in_memory(),
+            column: thread % SIDE,
+            row: thread / SIDE,
+        }
+    }
+
+    /// What a thread reads of a row, whose elements lie side by side in the operands.
+    fn read_in(&self, tile: &Tile<'k>, row: Val<'k>) -> Vec<Option<Val<'k>>> {
+        let places = self.places_of(&tile.at(tile.column, row));
+        let read = |(operand, _): &(usize, Val<'k>)| {
+            let from = self.params[*operand].value?;
+            Some(from.at(places[*operand]?).get())
         };
-        let tiles: Vec<(usize, Val<'k>)> = self.tiles_in_memory();
-        for step in steps() {
-            let (place, is_there) = place(column, row + step);
-            k.if_(is_there, || {
-                let places = self.places_of(&place);
-                for (operand, tile) in &tiles {
-                    if let (Some(from), Some(at)) = (self.params[*operand].value, places[*operand])
-                    {
-                        tile.at((row + step) * (SIDE + 1) + column).set(from.at(at));
-                    }
-                }
-            });
+        tile.operands.iter().map(read).collect()
+    }
+
+    fn bring(&self, tile: &Tile<'k>, row: Val<'k>, values: &[Option<Val<'k>>]) {
+        for ((_, memory), value) in tile.operands.iter().zip(values) {
+            if let Some(value) = value {
+                memory.at(row * (SIDE + 1) + tile.column).set(*value);
+            }
         }
-        k.barrier();
-        for step in steps() {
-            let (place, is_there) = place(row + step, column);
-            k.if_(is_there, || {
-                let mut index = place[0];
-                for (dim, at) in dims.iter().zip(&place).skip(1) {
-                    index = index * *dim + *at;
-                }
-                let known = |position: usize| {
-                    let tile = tiles.iter().find(|(operand, _)| *operand == position);
-                    tile.map(|(_, tile)| tile.at(column * (SIDE + 1) + (row + step)).get())
-                };
-                let value = self.read_with(&self.places_of(&place), At::Index(index), &known);
-                self.out.at(index).set(value);
-            });
-        }
+    }
+
+    /// The element of a thread of a row of results, and its index.
+    fn take(&self, tile: &Tile<'k>, row: Val<'k>) -> (Val<'k>, Val<'k>) {
+        let at = tile.at(row, tile.column);
+        let dims = tile.dims.iter().zip(&at).skip(1);
+        let index = dims.fold(at[0], |index, (dim, at)| index * *dim + *at);
+        let known = |position: usize| {
+            let operand = tile
+                .operands
+                .iter()
+                .find(|(operand, _)| *operand == position);
+            operand.map(|(_, memory)| memory.at(tile.column * (SIDE + 1) + row).get())
+        };
+        (
+            index,
+            self.read_with(&self.places_of(&at), At::Index(index), &known),
+        )
     }
 
     /// Shared memory for the operands that go through tiles.

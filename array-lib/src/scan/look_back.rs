@@ -5,8 +5,9 @@
 //! Blocks take tiles by a ticket, so that whoever is waited for has begun, whatever order blocks run in.
 
 use kiln_device_stdlib::group::{block_exclusive_scan, block_to_blocked, block_to_striped};
+use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_load, atomic_store};
-use kiln_device_stdlib::plain::index::thread_idx;
+use kiln_device_stdlib::plain::index::{block_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::number::Num;
 use kiln_device_stdlib::plain::ordering::Ordering;
@@ -145,6 +146,7 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
     totals: &mut [T],
     op: F,
 ) {
+    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
     let (thread, memory) = (thread_idx().x, shared!([T; TILE]));
     let (ticket, from_warp) = (shared!([u32; 1]), shared!([T; 2]));
     if thread == 0 {

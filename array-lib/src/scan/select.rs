@@ -2,8 +2,9 @@
 //! tiles before have, as for running sums.
 
 use kiln_device_stdlib::group::block_exclusive_scan;
+use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::atomic_add;
-use kiln_device_stdlib::plain::index::thread_idx;
+use kiln_device_stdlib::plain::index::{block_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::warp::{ballot, lane_id, lanemask_eq, lanemask_lt, warp_id};
 use kiln_device_stdlib::warp::FULL_MASK;
@@ -39,6 +40,7 @@ fn select<T: DeviceType>(
     sums: &mut [u32],
     totals: &mut [u32],
 ) {
+    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
     let (thread, warp) = (thread_idx().x, warp_id() as usize);
     let (counts, of_tile) = (shared!([u32; RUNS]), shared!([u32; 2]));
     let ticket = shared!([u32; 1]);

@@ -7,8 +7,9 @@
 //! last makes elements of them ([`SortElement`](super::SortElement)).
 
 use kiln_device_stdlib::group::block_exclusive_scan;
+use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_add_with, atomic_load, atomic_store};
-use kiln_device_stdlib::plain::index::{block_idx, global_id, grid_dim, thread_idx};
+use kiln_device_stdlib::plain::index::{block_dim, block_idx, global_id, grid_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::ordering::Ordering;
 use kiln_device_stdlib::plain::warp::{lane_id, lanemask_lt, match_any, warp_id, warp_sync};
@@ -62,6 +63,7 @@ fn rank(
     ranks: &mut [u32; ITEMS],
     counts: &mut [[u32; DIGITS]; WARPS],
 ) -> (u32, u32) {
+    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
     let (thread, warp) = (thread_idx().x, warp_id() as usize);
     for of_warp in 0..WARPS {
         counts[of_warp][thread] = 0;
@@ -147,6 +149,7 @@ fn next_tile(state: &mut [u32]) -> usize {
 /// Makes running sums of the counts of a digit's values, for each digit by a block.
 #[kernel]
 fn digit_starts(counts: &mut [u32]) {
+    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
     let at = block_idx().x * DIGITS + thread_idx().x;
     counts[at] = block_exclusive_scan(counts[at], 0, |a, b| a + b);
 }
