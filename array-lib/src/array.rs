@@ -42,7 +42,8 @@ struct Shared {
     /// Kernels by what they compute.
     kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
-    counters: Mutex<Counters>,
+    /// What launches count by, a list for each that is made at the same time as others.
+    counters: Mutex<Vec<Counters>>,
 }
 
 impl std::fmt::Debug for Arrays {
@@ -81,7 +82,7 @@ impl Arrays {
         self.shared.kernels.len()
     }
 
-    pub(crate) fn counters(&self) -> &Mutex<Counters> {
+    pub(crate) fn counters(&self) -> &Mutex<Vec<Counters>> {
         &self.shared.counters
     }
 

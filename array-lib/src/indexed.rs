@@ -73,6 +73,7 @@ impl<T: Element> Array<T> {
     /// A dimension that is not there, indices that are no vector; those of [`Expr::eval`](crate::Expr::eval).
     pub fn take(&self, indices: &Array<u32>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, self.shape())?;
+        self.counted("elements by their numbers", u32::MAX as usize)?;
         if indices.rank() != 1 {
             let shape = indices.shape().clone();
             return Err(ArrayError::View { rank: 1, shape });
@@ -125,10 +126,7 @@ impl<T: Element> Array<T> {
             }
             .into());
         }
-        if self.len() > u32::MAX as usize {
-            let shape = self.shape().clone();
-            return Err(ArrayError::ManyIndices { shape });
-        }
+        self.counted("the elements under a mask", crate::scan::MOST)?;
         let (x, mask) = (self.contiguous()?, mask.contiguous()?);
         let (x, mask) = (x.as_part()?, mask.as_part()?);
         let (kept, count) = crate::scan::select_of(self.arrays.jit(), x, mask)?;
@@ -172,6 +170,7 @@ impl<T: IntegerElement> Array<T> {
     /// # Errors
     /// As [`Expr::eval`](crate::Expr::eval).
     pub fn bincount(&self, bins: usize) -> Result<Array<u32>> {
+        self.counted("a count of numbers", u32::MAX as usize)?;
         let mut counts = self.arrays.zeros(bins)?;
         // A number that has no `u32` is beyond all bins.
         let numbers = crate::where_(

@@ -239,6 +239,19 @@ pub enum ArrayError {
         /// The array's shape.
         shape: Shape,
     },
+    /// More elements than an operation counts.
+    #[error(
+        "{operation} of an array of shape {shape}, which has {} elements; at most {most} are counted, take parts of it",
+        shape.len()
+    )]
+    ManyElements {
+        /// The name of the operation.
+        operation: &'static str,
+        /// The array's shape.
+        shape: Shape,
+        /// How many it may have.
+        most: usize,
+    },
     /// A fold that has no result without elements.
     #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]
     Empty {

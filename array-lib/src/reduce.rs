@@ -6,9 +6,17 @@
 //! | rows, whose neighbours lie side by side | a block folds a row, or several do, a share each |
 //! | columns, and short rows | a thread folds a column, or several do, a part each |
 //!
+//! On GPUs (`reduce/gpu.rs`) threads read elements next to each other at once:
+//!
+//! | what is folded | how |
+//! |---|---|
+//! | all | each block folds its share, and the one that is done last what all have left: one launch |
+//! | rows | some lanes of a warp fold a row, or a block does, or several |
+//! | columns | a block folds columns side by side, of which its threads have rows below each other; several blocks a part each |
+//!
 //! An expression is computed in the loop of the first launch, so it is never stored; what several have left of a row or
-//! a column is then folded as an array. What is folded by whom depends on shapes alone, so results have the same bits
-//! each time. Works for any element type, user structs included, with any associative and commutative operation.
+//! a column is then folded as an array. What is folded by whom depends on how arrays lie, and on GPUs on how many
+//! multiprocessors there are, so results have the same bits each time. Works for any element type, user structs included, with any associative and commutative operation.
 
 pub(crate) mod counters;
 mod gpu;

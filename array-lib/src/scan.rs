@@ -14,7 +14,7 @@ use kiln_jit_core::build::Kernel;
 use kiln_kernel_macro::kernel;
 
 use crate::layout::axis_of;
-use crate::{Array, ArrayError, NumberElement, Result};
+use crate::{Array, ArrayError, Element, NumberElement, Result};
 
 use look_back::{scan_all, scan_all_products, scan_all_sums};
 pub(crate) use select::select_of;
@@ -86,6 +86,24 @@ macro_rules! scans {
 scans! { fold_sums scan_sums + }
 scans! { fold_products scan_products * }
 
+/// The most elements that are counted, with those that the last tile has no more of.
+pub(crate) const MOST: usize = u32::MAX as usize - CHUNK;
+
+impl<T: Element> Array<T> {
+    /// As [`ArrayError::ManyElements`] if there are more elements than an operation counts.
+    pub(crate) fn counted(&self, operation: &'static str, most: usize) -> Result<()> {
+        let shape = self.shape().clone();
+        match shape.len() > most {
+            true => Err(ArrayError::ManyElements {
+                operation,
+                shape,
+                most,
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
 /// What is scanned with: the kernels, and the neutral element.
 struct Scan<T> {
     /// Of one row.
@@ -150,10 +168,7 @@ impl<T: NumberElement> Scan<T> {
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
-        if x.len() > u32::MAX as usize {
-            let shape = x.shape().clone();
-            return Err(ArrayError::ManyIndices { shape });
-        }
+        x.counted("running sums and products", MOST)?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         let row = dims.last().copied().unwrap_or(1);

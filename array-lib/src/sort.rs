@@ -9,7 +9,7 @@ mod radix;
 pub use keys::SortElement;
 
 use crate::layout::axis_of;
-use crate::{Array, ArrayError, Element, Result};
+use crate::{Array, Element, Result};
 
 impl<T: Element + SortElement> Array<T> {
     /// The elements in order along a dimension, the smallest first, NaNs last (NumPy's `sort`).
@@ -93,10 +93,7 @@ struct Rows<T: Element> {
 impl<T: Element + SortElement> Rows<T> {
     fn of(x: &Array<T>, axis: isize) -> Result<Rows<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
-        if x.len() > radix::MOST {
-            let shape = x.shape().clone();
-            return Err(ArrayError::ManyIndices { shape });
-        }
+        x.counted("the order", radix::MOST)?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         Ok(Rows {

@@ -1,6 +1,7 @@
 //! Arrays larger than what a block or a round of all blocks has, and than no multiple of it, beside the host: folds of all
 //! and along dimensions, tiles, selections, sorting, and buffers whose values are not specified.
 
+use expect_test::expect;
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -14,6 +15,7 @@ chapter![
     many_tiles_are_sorted,
     many_tiles_are_selected,
     buffers_of_any_values,
+    more_elements_than_are_counted,
 ];
 
 /// A small number without an order.
@@ -212,5 +214,29 @@ fn buffers_of_any_values(jit: &Jit) -> Outcome {
         Err(error) => assert!(error.to_string().contains("bool"), "{error}"),
     }
     assert_eq!(jit.unspecified::<u8>(0)?.len(), 0);
+    Ok(())
+}
+
+/// Views of so many elements need no memory for them.
+fn more_elements_than_are_counted(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.ones::<u32>(1)?.broadcast_to(1 << 32)?;
+    let errors = [
+        x.cumsum(0).map(drop),
+        x.sort(0).map(drop),
+        x.argsort(0).map(drop),
+        x.compress(&arrays.full(1, true)?.broadcast_to(1 << 32)?)
+            .map(drop),
+        x.take(&arrays.vector(vec![0u32])?, 0).map(drop),
+        x.bincount(4).map(drop),
+    ];
+    let texts = errors.map(|error| error.expect_err("it has too many").to_string());
+    expect![[r#"
+        running sums and products of an array of shape 4294967296, which has 4294967296 elements; at most 4294963199 are counted, take parts of it
+        the order of an array of shape 4294967296, which has 4294967296 elements; at most 4294963197 are counted, take parts of it
+        the order of an array of shape 4294967296, which has 4294967296 elements; at most 4294963197 are counted, take parts of it
+        the elements under a mask of an array of shape 4294967296, which has 4294967296 elements; at most 4294963199 are counted, take parts of it
+        elements by their numbers of an array of shape 4294967296, which has 4294967296 elements; at most 4294967295 are counted, take parts of it
+        a count of numbers of an array of shape 4294967296, which has 4294967296 elements; at most 4294967295 are counted, take parts of it"#]].assert_eq(&texts.join("\n"));
     Ok(())
 }

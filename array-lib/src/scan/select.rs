@@ -6,7 +6,7 @@ use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::atomic_add;
 use kiln_device_stdlib::plain::index::{block_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
-use kiln_device_stdlib::plain::warp::{ballot, lane_id, lanemask_eq, lanemask_lt, warp_id};
+use kiln_device_stdlib::plain::warp::{ballot, lane_id, lanemask_lt, warp_id};
 use kiln_device_stdlib::warp::FULL_MASK;
 use kiln_jit_core::args;
 use kiln_jit_core::error::Result;
@@ -49,12 +49,21 @@ fn select<T: DeviceType>(
     }
     barrier();
     let tile = ticket[0] as usize;
-    let mut kept = [0u32; ITEMS];
+    let first = tile * TILE + thread;
+    // All that a thread reads is on its way before it waits for some of it.
+    let (mut is_kept, mut kept) = ([false; ITEMS], [0u32; ITEMS]);
+    let mut items = [x[tile * TILE]; ITEMS];
     #[unroll]
     for i in 0..ITEMS {
-        let at = tile * TILE + i * BLOCK as usize + thread;
-        let is_kept = if at < x.len() { keep[at] } else { false };
-        kept[i] = ballot(FULL_MASK, is_kept);
+        let at = first + i * BLOCK as usize;
+        if at < x.len() && at < keep.len() {
+            is_kept[i] = keep[at];
+            items[i] = x[at];
+        }
+    }
+    #[unroll]
+    for i in 0..ITEMS {
+        kept[i] = ballot(FULL_MASK, is_kept[i]);
         if lane_id() == 0 {
             counts[i * WARPS + warp] = kept[i].count_ones();
         }
@@ -80,10 +89,10 @@ fn select<T: DeviceType>(
     let before = of_tile[1];
     #[unroll]
     for i in 0..ITEMS {
-        if kept[i] & lanemask_eq() != 0 {
+        if is_kept[i] {
             let of_run = (kept[i] & lanemask_lt()).count_ones();
             let to = before + counts[i * WARPS + warp] + of_run;
-            out[to as usize] = x[tile * TILE + i * BLOCK as usize + thread];
+            out[to as usize] = items[i];
         }
     }
 }

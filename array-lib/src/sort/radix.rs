@@ -9,7 +9,7 @@
 use kiln_device_stdlib::group::block_exclusive_scan;
 use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_add_with, atomic_load, atomic_store};
-use kiln_device_stdlib::plain::index::{block_dim, block_idx, global_id, grid_dim, thread_idx};
+use kiln_device_stdlib::plain::index::{block_dim, block_idx, grid_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::ordering::Ordering;
 use kiln_device_stdlib::plain::warp::{lane_id, lanemask_lt, match_any, warp_id, warp_sync};
@@ -43,6 +43,10 @@ const TILE: usize = WARPS * OF_WARP;
 /// Values of a digit.
 const DIGITS: usize = 256;
 
+/// Keys of a thread and of a block whose digits are counted at a time.
+const OF_COUNTED: usize = 8;
+const COUNTED: usize = OF_COUNTED * BLOCK as usize;
+
 /// Blocks that count digits, for each multiprocessor.
 const COUNTING: u32 = 8;
 
@@ -51,8 +55,8 @@ const COUNTING: u32 = 8;
 const NOTHING: u32 = 0;
 const ALL: u32 = TILE as u32 + 2;
 
-/// The most elements that are sorted.
-pub(crate) const MOST: usize = (u32::MAX - ALL) as usize;
+/// The most elements that are sorted: as many as can be told from what is known of tiles.
+pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
 
 /// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
 /// keys that this thread has: of its warp's keys, one in each run of 32. Of the digit of this thread's number, gives
@@ -170,15 +174,29 @@ macro_rules! radix {
                 here[place * DIGITS + thread] = 0;
             }
             barrier();
-            let mut i = global_id().x;
-            while i < x.len() {
-                let key = to_key(x[i]);
-                for place in 0..places {
-                    let digit = ((key >> (8 * place as u32)) & 255) as usize;
-                    let count = &mut here[place * DIGITS + digit];
-                    atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
+            let mut tile = block_idx().x;
+            while tile < x.len().div_ceil(COUNTED) {
+                // Several are read before the first is counted.
+                let first = tile * COUNTED + thread;
+                let mut items = [x[tile * COUNTED]; OF_COUNTED];
+                #[unroll]
+                for i in 0..OF_COUNTED {
+                    if first + i * (BLOCK as usize) < x.len() {
+                        items[i] = x[first + i * BLOCK as usize];
+                    }
                 }
-                i += grid_dim().x * BLOCK as usize;
+                #[unroll]
+                for i in 0..OF_COUNTED {
+                    if first + i * (BLOCK as usize) < x.len() {
+                        let key = to_key(items[i]);
+                        for place in 0..places {
+                            let digit = ((key >> (8 * place as u32)) & 255) as usize;
+                            let count = &mut here[place * DIGITS + digit];
+                            atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
+                        }
+                    }
+                }
+                tile += grid_dim().x;
             }
             barrier();
             for place in 0..places {
@@ -259,7 +277,7 @@ macro_rules! radix {
             #[unroll]
             for i in 0..ITEMS {
                 let at = first + 32 * i;
-                if at < x.len() {
+                if at < x.len() && at < values.len() {
                     mine[i] = to_key(x[at]);
                     beside[i] = if numbered { at as u32 } else { values[at] };
                 }
