@@ -217,7 +217,9 @@ impl<'e> Fused<'e> {
         if is_even && expr.nodes <= FEW_NODES && fused.is_for_gpu() {
             fused.items = ITEMS;
         }
-        fused.find_adjacent(size_of::<T>(), purpose.folded.is_some() || purpose.counts);
+        if expr.nodes <= FEW_NODES || !is_elementwise {
+            fused.find_adjacent(size_of::<T>(), !is_elementwise);
+        }
         fused.sign(signature);
         Ok(fused)
     }
@@ -333,7 +335,7 @@ impl<'e> Fused<'e> {
         }
         match (self.by_rows, self.groups[0].dims.as_slice()) {
             (true, [outer @ .., row]) => {
-                grid_for(*row, block) * outer.iter().product::<usize>() as u32
+                grid_for(*row, block * self.adjacent) * outer.iter().product::<usize>() as u32
             }
             _ => grid_for(self.shape.len(), block * self.items),
         }

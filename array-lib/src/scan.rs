@@ -16,7 +16,8 @@ use kiln_kernel_macro::kernel;
 use crate::layout::axis_of;
 use crate::{Array, ArrayError, Element, NumberElement, Result};
 
-use look_back::{scan_all, scan_all_products, scan_all_sums};
+use look_back::scan_all_products;
+pub(crate) use look_back::{scan_all, scan_all_sums};
 pub(crate) use select::select_of;
 
 /// Threads of a block.

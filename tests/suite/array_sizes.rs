@@ -11,6 +11,7 @@ chapter![
     folds_of_elements_that_begin_anywhere,
     folds_along_each_dimension,
     halves_and_bytes_beside_each_other,
+    rows_beside_each_other,
     turned_dimensions_in_tiles,
     many_tiles_are_sorted,
     many_tiles_are_selected,
@@ -123,6 +124,43 @@ fn halves_and_bytes_beside_each_other(jit: &Jit) -> Outcome {
     assert!(even.into_iter().eq(bytes.iter().map(|x| x % 2 == 0)));
     let total: u64 = bytes.iter().map(|x| u64::from(*x)).sum();
     assert_eq!(x.sum_as::<u64>()?, total);
+    Ok(())
+}
+
+/// Rows of a larger array, with a column and a row, whose lengths and starts are multiples of 4, and which are not.
+fn rows_beside_each_other(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for (rows, whole, start, row) in [
+        (3, 1300, 0, 1284),
+        (5, 132, 4, 128),
+        (4, 133, 3, 100),
+        (2, 90, 1, 70),
+    ] {
+        let x: Vec<i32> = numbers(rows * whole)
+            .into_iter()
+            .map(|x| x as i32)
+            .collect();
+        let array = arrays.array(x.clone(), (rows, whole))?;
+        let part = array.slice(s![.., start as isize..(start + row) as isize])?;
+        let column = arrays.array((0..rows as i32).collect::<Vec<_>>(), (rows, 1))?;
+        let beside = arrays.vector((0..row as i32).collect::<Vec<_>>())?;
+        let got = (&part * 3 + &column * 1000 + &beside).eval()?;
+        let narrow = part.cast::<i16>().eval()?.to_vec()?;
+        let (mut in_place, mut at) = (part.copy()?, 0);
+        in_place.assign(&in_place + &column)?;
+        let (got, in_place) = (got.to_vec()?, in_place.to_vec()?);
+        for (i, j) in (0..rows * row).map(|n| (n / row, n % row)) {
+            let value = x[i * whole + start + j];
+            assert_eq!(
+                got[at],
+                3 * value + 1000 * i as i32 + j as i32,
+                "{row} {i} {j}"
+            );
+            assert_eq!(i32::from(narrow[at]), value, "{row} {i} {j}");
+            assert_eq!(in_place[at], value + i as i32, "{row} {i} {j}");
+            at += 1;
+        }
+    }
     Ok(())
 }
 

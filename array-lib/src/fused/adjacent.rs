@@ -29,7 +29,7 @@ impl Fused<'_> {
     pub(super) fn find_adjacent(&mut self, result: usize, folds: bool) {
         let is_grouped = self.groups.len() > 1;
         self.along = usize::from(is_grouped && self.apart(1) <= self.apart(0));
-        if !self.is_for_gpu() || !folds && self.items == 1 {
+        if !self.is_for_gpu() || !folds && self.items == 1 && !self.by_rows {
             return;
         }
         let bytes = self
@@ -48,7 +48,7 @@ impl Fused<'_> {
             most /= 2;
         }
         self.adjacent = most.max(1) as u32;
-        if !folds && self.adjacent > 1 {
+        if !folds && self.adjacent > 1 && !self.by_rows {
             self.items = self.adjacent;
         }
     }
@@ -56,6 +56,9 @@ impl Fused<'_> {
     fn can_have(&self, count: usize, is_grouped: bool) -> bool {
         let dims = &self.groups[self.along].dims;
         let fits = match (is_grouped, self.along) {
+            (false, _) if self.by_rows => {
+                self.out.is_none() && dims.last().is_some_and(|row| row.is_multiple_of(count))
+            }
             (false, _) => dims.len() <= 1 && self.out.is_none(),
             (true, 0) => dims.last().is_some_and(|last| last.is_multiple_of(count)),
             (true, _) => matches!(dims.as_slice(), [row] if row.is_multiple_of(count)),
@@ -64,7 +67,7 @@ impl Fused<'_> {
         fits && operands.all(|(array, operand)| match (operand.what, operand.access) {
             (What::Number(_), _) | (_, Access::One | Access::Scalar | Access::Own) => true,
             (_, Access::Linear) => operand.is_aligned(),
-            (_, Access::Strided(_)) if !is_grouped => false,
+            (_, Access::Strided(_)) if !is_grouped && !self.by_rows => false,
             (What::Place, _) => true,
             (What::Buffer(_), Access::Strided(inners)) => match inners[self.along] {
                 Inner::Same | Inner::Still => true,

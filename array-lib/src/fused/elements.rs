@@ -101,11 +101,33 @@ impl<'k> Elements<'_, '_, 'k> {
             return;
         };
         // Each row has its blocks, of which all threads are in it.
-        let (here, block) = (k.block_idx().x(), k.block_dim().x());
-        let blocks = (row + (block - 1u32)) / block;
+        let (here, block, wide) = (k.block_idx().x(), k.block_dim().x(), self.fused.adjacent);
+        let of_block = block * wide;
+        let blocks = (row + (of_block - 1u32)) / of_block;
         let outer = here / blocks;
-        let i = (here - outer * blocks) * block + k.thread_idx().x();
-        k.if_(i.lt(row), || self.store(At::Row(outer, i, outer * row + i)));
+        let i = ((here - outer * blocks) * block + k.thread_idx().x()) * wide;
+        let index = outer * row + i;
+        match wide {
+            1 => {
+                k.if_(i.lt(row), || self.store(At::Row(outer, i, index)));
+            }
+            _ => {
+                k.if_(i.lt(row), || self.store_run(At::Row(outer, i, index)));
+            }
+        }
+    }
+
+    /// Stores elements next to each other of a row, which has a multiple of so many.
+    fn store_run(&self, at: At<'k>) {
+        let (index, places) = (at.index(), self.places_at(None, 0, at));
+        let value = |item: u32| {
+            let beside = self.beside(&places, 0, item);
+            self.read(&beside, At::Index(index + item))
+        };
+        let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
+        for (item, value) in (0..).zip(values) {
+            self.out.at(index + item).set(value);
+        }
     }
 
     /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is

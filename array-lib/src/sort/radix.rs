@@ -3,8 +3,13 @@
 //! pass of a digit each tile of keys is ranked in shared memory, and learns from those before it how many keys of each
 //! value these have (decoupled look-back, as of running sums in `scan/look_back.rs`).
 //!
+//! On a CPU, whose threads are few and may be held up, no block waits for another: the digits of each tile are counted by a
+//! launch of their own, and running sums of the counts say where its keys go.
+//!
 //! Keys are unsigned integers that are in the order of what they stand for: the first pass makes them of the elements, the
 //! last makes elements of them ([`SortElement`](super::SortElement)).
+
+use std::sync::Arc;
 
 use kiln_device_stdlib::group::block_exclusive_scan;
 use kiln_device_stdlib::plain::assumption::assume;
@@ -22,10 +27,12 @@ use kiln_jit_core::front::AsKernel as _;
 use kiln_jit_core::ir::Scope;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::{Buffer, Part};
+use kiln_jit_core::target::Target;
 use kiln_jit_core::value::KernelType;
 use kiln_kernel_macro::{device_fn, kernel};
 
 use super::keys::{RadixKey, SortElement};
+use crate::scan::{scan_all, scan_all_sums};
 
 /// Threads of a block, one for each value of a digit.
 const BLOCK: u32 = 256;
@@ -160,7 +167,8 @@ fn digit_starts(counts: &mut [u32]) {
 
 /// The functions for keys of a type, which has so many digits.
 macro_rules! radix {
-    ($($key:ident $places:literal $count:ident $sweep:ident $sweep_pairs:ident $keys:ident $pairs:ident;)*) => {$(
+    ($($key:ident $places:literal $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
+        $pairs:ident;)*) => {$(
         /// Counts the values of the first `places` digits of all keys.
         #[device_fn]
         pub(super) fn $count<A: DeviceType, F: Fn(A) -> $key>(
@@ -207,7 +215,31 @@ macro_rules! radix {
             }
         }
 
-        /// Puts keys in the order of a digit. `starts` is where the keys of each value begin, digit by digit.
+        /// Counts the values of a digit of a tile: those of 0 of all tiles, then those of 1, and so on.
+        #[device_fn]
+        pub(super) fn $count_tile<A: DeviceType, F: Fn(A) -> $key>(
+            x: &[A],
+            shift: u32,
+            counts: &mut [u32],
+            to_key: F,
+        ) {
+            let (thread, tile, tiles) = (thread_idx().x, block_idx().x, grid_dim().x);
+            let here = shared!([u32; DIGITS]);
+            here[thread] = 0;
+            barrier();
+            for i in 0..ITEMS {
+                let at = tile * TILE + i * BLOCK as usize + thread;
+                if at < x.len() {
+                    let count = &mut here[((to_key(x[at]) >> shift) & 255) as usize];
+                    atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
+                }
+            }
+            barrier();
+            counts[thread * tiles + tile] = here[thread];
+        }
+
+        /// Puts keys in the order of a digit. `starts` is where the keys of each value begin, digit by digit; if tiles are
+        /// `counted`, where those of each value of each tile do, of this digit.
         #[device_fn]
         pub(super) fn $sweep<A: DeviceType, B: DeviceType, F: Fn(A) -> $key, G: Fn($key) -> B>(
             x: &[A],
@@ -215,10 +247,12 @@ macro_rules! radix {
             shift: u32,
             starts: &[u32],
             state: &mut [u32],
+            counted: bool,
             to_key: F,
             of_key: G,
         ) {
-            let (thread, tile) = (thread_idx().x, next_tile(state));
+            let thread = thread_idx().x;
+            let tile = if counted { block_idx().x } else { next_tile(state) };
             let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
             let first_of = shared!([u32; DIGITS]);
             let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
@@ -237,8 +271,12 @@ macro_rules! radix {
                 memory[ranks[i] as usize] = mine[i];
             }
             // What is subtracted of a rank is added to where the digit's keys of the tile begin.
-            let begin = starts[shift as usize / 8 * DIGITS + thread].wrapping_sub(start);
-            first_of[thread] = begin.wrapping_add(keys_before(state, tile, thread, own));
+            let begin = if counted {
+                starts[thread * grid_dim().x + tile]
+            } else {
+                starts[shift as usize / 8 * DIGITS + thread] + keys_before(state, tile, thread, own)
+            };
+            first_of[thread] = begin.wrapping_sub(start);
             barrier();
             let there = (x.len() - tile * TILE).min(TILE);
             #[unroll]
@@ -265,9 +303,11 @@ macro_rules! radix {
             shift: u32,
             starts: &[u32],
             state: &mut [u32],
+            counted: bool,
             to_key: F,
         ) {
-            let (thread, tile) = (thread_idx().x, next_tile(state));
+            let thread = thread_idx().x;
+            let tile = if counted { block_idx().x } else { next_tile(state) };
             let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
             let first_of = shared!([u32; DIGITS]);
             let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
@@ -288,8 +328,12 @@ macro_rules! radix {
             for i in 0..ITEMS {
                 memory[ranks[i] as usize] = mine[i];
             }
-            let begin = starts[shift as usize / 8 * DIGITS + thread].wrapping_sub(start);
-            first_of[thread] = begin.wrapping_add(keys_before(state, tile, thread, own));
+            let begin = if counted {
+                starts[thread * grid_dim().x + tile]
+            } else {
+                starts[shift as usize / 8 * DIGITS + thread] + keys_before(state, tile, thread, own)
+            };
+            first_of[thread] = begin.wrapping_sub(start);
             barrier();
             let there = (x.len() - tile * TILE).min(TILE);
             #[unroll]
@@ -318,10 +362,23 @@ macro_rules! radix {
             }
         }
 
+        /// [`$count_tile`] of a digit that is not the first.
+        #[kernel]
+        fn $tiles(x: &[$key], shift: u32, counts: &mut [u32]) {
+            $count_tile(x, shift, counts, |key| key);
+        }
+
         /// [`$sweep`] of a digit that is neither the first nor the last.
         #[kernel]
-        fn $keys(x: &[$key], out: &mut [$key], shift: u32, starts: &[u32], state: &mut [u32]) {
-            $sweep(x, out, shift, starts, state, |key| key, |key| key);
+        fn $keys(
+            x: &[$key],
+            out: &mut [$key],
+            shift: u32,
+            starts: &[u32],
+            state: &mut [u32],
+            counted: bool,
+        ) {
+            $sweep(x, out, shift, starts, state, counted, |key| key, |key| key);
         }
 
         /// [`$sweep_pairs`] of a digit that is not the first.
@@ -336,13 +393,17 @@ macro_rules! radix {
             shift: u32,
             starts: &[u32],
             state: &mut [u32],
+            counted: bool,
         ) {
             $sweep_pairs(
-                x, values, numbered, out, values_out, is_last, shift, starts, state, |key| key,
+                x, values, numbered, out, values_out, is_last, shift, starts, state, counted, |key| key,
             );
         }
 
         impl RadixKey for $key {
+            fn count_tiles() -> Result<&'static Kernel> {
+                $tiles.as_kernel()
+            }
             fn keys() -> Result<&'static Kernel> {
                 $keys.as_kernel()
             }
@@ -353,53 +414,101 @@ macro_rules! radix {
     )*};
 }
 radix! {
-    u32 4 count_u32 sweep_u32 sweep_pairs_u32 keys_u32 pairs_u32;
-    u64 8 count_u64 sweep_u64 sweep_pairs_u64 keys_u64 pairs_u64;
+    u32 4 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
+    u64 8 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
+}
+
+/// Where keys go in the pass of a digit.
+struct Starts {
+    /// Where the keys of each value begin, of each digit; or of this digit of each tile.
+    starts: Arc<Buffer<u32>>,
+    /// What tiles know of the keys of each value, and how many tiles are taken, if they learn of each other.
+    state: Buffer<u32>,
+    counted: bool,
+}
+
+/// A sort that is under way.
+struct Sort<'a> {
+    jit: &'a Jit,
+    tiles: u32,
+    /// Where the keys of each value of each digit begin, if tiles learn of each other.
+    all: Option<Arc<Buffer<u32>>>,
+}
+
+impl<'a> Sort<'a> {
+    /// Of so many bits of keys.
+    fn new<T: SortElement>(jit: &'a Jit, x: &Part<T>, bits: u32) -> Result<Self> {
+        let tiles = x.len().div_ceil(TILE) as u32;
+        let all = match jit.target() {
+            Target::Ptx(_) | Target::Custom(_) => Some(Arc::new(all_starts(jit, x, bits, tiles)?)),
+            _ => None,
+        };
+        Ok(Sort { jit, tiles, all })
+    }
+
+    /// Where keys go by the digit that begins at a bit. `count` counts those of tiles.
+    fn starts<A: KernelType>(&self, count: &Kernel, x: &Part<A>, shift: u32) -> Result<Starts> {
+        let (jit, len) = (self.jit, self.tiles as usize * DIGITS);
+        if let Some(all) = &self.all {
+            return Ok(Starts {
+                starts: all.clone(),
+                state: jit.zeros(len + 1)?,
+                counted: false,
+            });
+        }
+        let mut counts = jit.unspecified::<u32>(len)?;
+        jit.launch(count, self.tiles, BLOCK, args!(x, shift, &mut counts))?;
+        let starts = scan_all(jit, scan_all_sums.as_kernel()?, &counts, len, 0, true)?;
+        Ok(Starts {
+            starts: Arc::new(starts),
+            state: jit.zeros(1)?,
+            counted: true,
+        })
+    }
+
+    /// Launches the pass of a digit.
+    fn sweep<A: KernelType, B: KernelType>(
+        &self,
+        (kernel, count): (&Kernel, &Kernel),
+        (from, to): (&Part<A>, &mut Part<B>),
+        shift: u32,
+    ) -> Result<()> {
+        let Starts {
+            starts,
+            mut state,
+            counted,
+        } = self.starts(count, from, shift)?;
+        let args = args!(from, to, shift, &*starts, &mut state, counted);
+        self.jit.launch(kernel, self.tiles, BLOCK, args)
+    }
 }
 
 /// Elements in order.
 ///
 /// # Errors
 /// No memory; a device that has failed.
-pub(crate) fn sort<T: SortElement>(jit: &Jit, x: &Part<T>) -> Result<Buffer<T>> {
+pub(super) fn sort<T: SortElement>(jit: &Jit, x: &Part<T>) -> Result<Buffer<T>> {
     let mut out = jit.unspecified::<T>(x.len())?;
     if x.is_empty() {
         return Ok(out);
     }
-    let starts = starts(jit, x, T::BITS)?;
+    let (sort, of_keys) = (Sort::new(jit, x, T::BITS)?, T::Key::count_tiles()?);
     if T::BITS == 8 {
-        sweep(jit, T::sort_at_once()?, (x, &mut out), 0, &starts)?;
+        sort.sweep((T::sort_at_once()?, T::count_tiles()?), (x, &mut out), 0)?;
         return Ok(out);
     }
     let mut keys = jit.unspecified::<T::Key>(x.len())?;
-    sweep(jit, T::sort_first()?, (x, &mut keys), 0, &starts)?;
+    sort.sweep((T::sort_first()?, T::count_tiles()?), (x, &mut keys), 0)?;
     let last = T::BITS - 8;
     if last > 8 {
         let mut other = jit.unspecified::<T::Key>(x.len())?;
         for shift in (8..last).step_by(8) {
-            sweep(jit, T::Key::keys()?, (&keys, &mut other), shift, &starts)?;
+            sort.sweep((T::Key::keys()?, of_keys), (&keys, &mut other), shift)?;
             std::mem::swap(&mut keys, &mut other);
         }
     }
-    sweep(jit, T::sort_last()?, (&keys, &mut out), last, &starts)?;
+    sort.sweep((T::sort_last()?, of_keys), (&keys, &mut out), last)?;
     Ok(out)
-}
-
-/// Launches the pass of a digit.
-fn sweep<A: KernelType, B: KernelType>(
-    jit: &Jit,
-    kernel: &Kernel,
-    (from, to): (&Part<A>, &mut Part<B>),
-    shift: u32,
-    starts: &Buffer<u32>,
-) -> Result<()> {
-    let (mut state, tiles) = (state(jit, from.len())?, tiles(from.len()));
-    jit.launch(
-        kernel,
-        tiles,
-        BLOCK,
-        args!(from, to, shift, starts, &mut state),
-    )
 }
 
 /// Numbers in the order of the elements beside them, by the last `bits` bits of their keys; alike ones stay as they are.
@@ -407,7 +516,7 @@ fn sweep<A: KernelType, B: KernelType>(
 ///
 /// # Errors
 /// No memory; a device that has failed.
-pub(crate) fn sort_pairs<T: SortElement>(
+pub(super) fn sort_pairs<T: SortElement>(
     jit: &Jit,
     x: &Part<T>,
     values: Option<Buffer<u32>>,
@@ -422,18 +531,24 @@ pub(crate) fn sort_pairs<T: SortElement>(
     if len == 0 {
         return Ok(values);
     }
-    let (starts, tiles) = (starts(jit, x, bits)?, tiles(len));
+    let sort = Sort::new(jit, x, bits)?;
     let mut other_values = jit.unspecified::<u32>(len)?;
     // The keys of the last digit are not written.
     let written = if bits > 8 { len } else { 0 };
     let mut keys = jit.unspecified::<T::Key>(if bits > 16 { len } else { 0 })?;
     let mut other = jit.unspecified::<T::Key>(written)?;
     for shift in (0..bits).step_by(8) {
-        let (kernel, from) = match shift {
-            0 => (T::sort_pairs()?, x.into_arg()),
-            _ => (T::Key::pairs()?, (&keys).into_arg()),
+        let (kernel, starts, from) = match shift {
+            0 => {
+                let starts = sort.starts(T::count_tiles()?, x, shift)?;
+                (T::sort_pairs()?, starts, x.into_arg())
+            }
+            _ => {
+                let starts = sort.starts(T::Key::count_tiles()?, &keys, shift)?;
+                (T::Key::pairs()?, starts, (&keys).into_arg())
+            }
         };
-        let mut state = state(jit, len)?;
+        let mut state = starts.state;
         let args = [
             from,
             (&values).into_arg(),
@@ -442,10 +557,11 @@ pub(crate) fn sort_pairs<T: SortElement>(
             (&mut other_values).into_arg(),
             (shift + 8 >= bits).into_arg(),
             shift.into_arg(),
-            (&starts).into_arg(),
+            (&*starts.starts).into_arg(),
             (&mut state).into_arg(),
+            starts.counted.into_arg(),
         ];
-        jit.launch(kernel, tiles, BLOCK, &args)?;
+        jit.launch(kernel, sort.tiles, BLOCK, &args)?;
         drop(args);
         numbered = false;
         std::mem::swap(&mut keys, &mut other);
@@ -454,22 +570,18 @@ pub(crate) fn sort_pairs<T: SortElement>(
     Ok(values)
 }
 
-fn tiles(len: usize) -> u32 {
-    len.div_ceil(TILE) as u32
-}
-
-/// What tiles know of the keys of each value, and how many tiles are taken.
-fn state(jit: &Jit, len: usize) -> Result<Buffer<u32>> {
-    jit.zeros(tiles(len) as usize * DIGITS + 1)
-}
-
 /// Where the keys of each value of each of the first digits begin.
-fn starts<T: SortElement>(jit: &Jit, x: &Part<T>, bits: u32) -> Result<Buffer<u32>> {
+fn all_starts<T: SortElement>(
+    jit: &Jit,
+    x: &Part<T>,
+    bits: u32,
+    tiles: u32,
+) -> Result<Buffer<u32>> {
     let places = bits.div_ceil(8);
     let mut counts = jit.zeros::<u32>(places as usize * DIGITS)?;
     let most = jit.device().info().multiprocessors.max(1) * COUNTING;
     let args = [x.into_arg(), places.into_arg(), (&mut counts).into_arg()];
-    jit.launch(T::count_digits()?, tiles(x.len()).min(most), BLOCK, &args)?;
+    jit.launch(T::count_digits()?, tiles.min(most), BLOCK, &args)?;
     drop(args);
     jit.launch(&digit_starts, places, BLOCK, args!(&mut counts))?;
     Ok(counts)
