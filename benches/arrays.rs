@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench arrays` on a machine with a CUDA device and nvcc. A fused expression reads and writes memory once, so
 //! its peer is a copy of as much; whole sums, running sums, sorting and selecting have CUB's. Ours are timed as a program has
-//! them: expressions into an array that is there, all else with its result's allocation; sums stay on the device, the index
-//! of the greatest is read.
+//! them: expressions into an array that is there, all else with its result's allocation; sums stay on the device, the
+//! index of the greatest is read.
 
 mod driver;
 mod report;

@@ -349,7 +349,7 @@ impl<'e> Fused<'e> {
         }
     }
 
-    /// Whether it is computed by a GPU.
+    /// Whether the expression is computed by a GPU.
     pub(crate) fn is_for_gpu(&self) -> bool {
         self.arrays.is_some_and(is_gpu)
     }

@@ -16,7 +16,8 @@
 //!
 //! An expression is computed in the loop of the first launch, so it is never stored; what several have left of a row or
 //! a column is then folded as an array. What is folded by whom depends on how arrays lie, and on GPUs on how many
-//! multiprocessors there are, so results have the same bits each time. Works for any element type, user structs included, with any associative and commutative operation.
+//! multiprocessors there are, so results have the same bits each time. Works for any element type, user structs
+//! included, with any associative and commutative operation.
 
 pub(crate) mod counters;
 mod gpu;

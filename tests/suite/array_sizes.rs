@@ -1,5 +1,5 @@
-//! Arrays larger than what a block or a round of all blocks has, and than no multiple of it, beside the host: folds of all
-//! and along dimensions, tiles, selections, sorting, and buffers whose values are not specified.
+//! Arrays larger than what a block or a round of all blocks has, and than no multiple of it, beside the host: folds of
+//! all and along dimensions, tiles, selections, sorting, and buffers whose values are not specified.
 
 use expect_test::expect;
 use kiln::prelude::*;

@@ -113,8 +113,8 @@ impl Operand<'_> {
         }
     }
 
-    /// Whether the first element lies where the widest access may, or, of distances, the array does. What slots stand for
-    /// is not known; most buffers do.
+    /// Whether the first element lies where the widest access may, or, of distances, the array does. What slots stand
+    /// for is not known; most buffers do.
     fn is_aligned(&self) -> bool {
         let What::Buffer(input) = self.what else {
             return true;

@@ -101,8 +101,8 @@ impl<'k> Tile<'k> {
 }
 
 impl<'k> Elements<'_, '_, 'k> {
-    /// Describes that each block stores a tile, which goes along a dimension and the last. Of a whole one a thread reads
-    /// all that it needs before it waits for the first.
+    /// Describes that each block stores a tile, which goes along a dimension and the last. Of a whole one a thread
+    /// reads all that it needs before it waits for the first.
     pub(super) fn store_tiled(&self, dim: usize) {
         let (k, tile) = (self.k, self.tile(dim));
         let number = |n: u32| k.lit(k.ty::<u32>(), n);

@@ -188,7 +188,8 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         }
     }
 
-    /// Folds elements along rows, of which a thread has runs next to each other: from the first on each so many further.
+    /// Folds elements along rows, of which a thread has runs next to each other: from the first on each so many
+    /// further.
     fn go_along_runs(&self, from: &[Option<Val<'k>>], (first, step): (Val<'k>, Val<'k>)) {
         let (k, wide, from) = (self.k, self.fused.adjacent(), from.to_vec());
         let number = |n: u32| self.fused.widened(k.lit(Type::U32, n));

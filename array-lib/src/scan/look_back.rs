@@ -25,7 +25,8 @@ use kiln_kernel_macro::{device_fn, kernel};
 /// Threads of a block.
 pub(super) const BLOCK: u32 = 256;
 
-/// Elements of a thread; odd, so that threads that have theirs next to each other are at different banks of shared memory.
+/// Elements of a thread; odd, so that threads that have theirs next to each other are at different banks of shared
+/// memory.
 const ITEMS: usize = 15;
 
 /// Elements of a tile.

@@ -1,5 +1,5 @@
-//! Elements that are kept, in order, in one pass: each block counts those of a tile, and learns by look-back how many the
-//! tiles before have, as for running sums.
+//! Elements that are kept, in order, in one pass: each block counts those of a tile, and learns by look-back how many
+//! the tiles before have, as for running sums.
 
 use kiln_device_stdlib::group::block_exclusive_scan;
 use kiln_device_stdlib::plain::assumption::assume;
@@ -14,7 +14,7 @@ use kiln_jit_core::front::AsKernel as _;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::{Buffer, Part};
 use kiln_jit_core::value::KernelType;
-use kiln_kernel_macro::kernel;
+use kiln_kernel_macro::{device_fn, kernel};
 
 use super::look_back::{BLOCK, look_back};
 
@@ -29,6 +29,22 @@ const WARPS: usize = BLOCK as usize / 32;
 
 /// Runs of 32 elements of a tile, each of which a warp counts at once.
 const RUNS: usize = ITEMS * WARPS;
+
+/// Makes of how many elements of each run are kept how many are before, and tells how many of the tile are.
+#[device_fn]
+fn place_runs(counts: &mut [u32; RUNS], of_tile: &mut [u32; 2]) {
+    let thread = thread_idx().x;
+    barrier();
+    let own = if thread < RUNS { counts[thread] } else { 0 };
+    let before = block_exclusive_scan(own, 0, |a, b| a + b);
+    if thread < RUNS {
+        counts[thread] = before;
+    }
+    if thread + 1 == BLOCK as usize {
+        of_tile[0] = before + own;
+    }
+    barrier();
+}
 
 /// Writes the elements that are kept.
 #[kernel]
@@ -68,16 +84,7 @@ fn select<T: DeviceType>(
             counts[i * WARPS + warp] = kept[i].count_ones();
         }
     }
-    barrier();
-    let own = if thread < RUNS { counts[thread] } else { 0 };
-    let before_run = block_exclusive_scan(own, 0, |a, b| a + b);
-    if thread < RUNS {
-        counts[thread] = before_run;
-    }
-    if thread + 1 == BLOCK as usize {
-        of_tile[0] = before_run + own;
-    }
-    barrier();
+    place_runs(counts, of_tile);
     if thread < 32 {
         let all = of_tile[0];
         let before = look_back(tile, all, 0, state, sums, totals, |a, b| a + b);
@@ -97,8 +104,8 @@ fn select<T: DeviceType>(
     }
 }
 
-/// The elements of `x` for which `keep` is true, at the start of a buffer as long as `x`, and how many these are, which is
-/// read from the device.
+/// The elements of `x` for which `keep` is true, at the start of a buffer as long as `x`, and how many these are, which
+/// is read from the device.
 ///
 /// # Errors
 /// No memory; a device that has failed.

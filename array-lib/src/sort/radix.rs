@@ -1,13 +1,13 @@
 //! Sorting by digits of the keys, the last first, each digit stable, and each by one pass (A. Adinets, D. Merrill:
-//! "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022): all digits are counted at once, before; in the
-//! pass of a digit each tile of keys is ranked in shared memory, and learns from those before it how many keys of each
-//! value these have (decoupled look-back, as of running sums in `scan/look_back.rs`).
+//! "Onesweep: A Faster Least Significant Digit Radix Sort for GPUs", 2022): all digits are counted at once, before; in
+//! the pass of a digit each tile of keys is ranked in shared memory, and learns from those before it how many keys of
+//! each value these have (decoupled look-back, as of running sums in `scan/look_back.rs`).
 //!
-//! On a CPU, whose threads are few and may be held up, no block waits for another: the digits of each tile are counted by a
-//! launch of their own, and running sums of the counts say where its keys go.
+//! On a CPU, whose threads are few and may be held up, no block waits for another: the digits of each tile are counted
+//! by a launch of their own, and running sums of the counts say where its keys go.
 //!
-//! Keys are unsigned integers that are in the order of what they stand for: the first pass makes them of the elements, the
-//! last makes elements of them ([`SortElement`](super::SortElement)).
+//! Keys are unsigned integers that are in the order of what they stand for: the first pass makes them of the elements,
+//! the last makes elements of them ([`SortElement`](super::SortElement)).
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_add_with, atomic_load
 use kiln_device_stdlib::plain::index::{block_dim, block_idx, grid_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::ordering::Ordering;
-use kiln_device_stdlib::plain::warp::{lane_id, lanemask_lt, match_any, warp_id, warp_sync};
+use kiln_device_stdlib::plain::warp::{ballot, lane_id, lanemask_lt, warp_id, warp_sync};
 use kiln_device_stdlib::warp::FULL_MASK;
 use kiln_jit_core::args;
 use kiln_jit_core::args::IntoArg;
@@ -57,13 +57,27 @@ const COUNTED: usize = OF_COUNTED * BLOCK as usize;
 /// Blocks that count digits, for each multiprocessor.
 const COUNTING: u32 = 8;
 
-/// What is known of a tile's keys of a value: nothing; how many there are, and one; or how many there are up to the end of
-/// the tile, and this.
+/// What is known of a tile's keys of a value: nothing; how many there are, and one; or how many there are up to the end
+/// of the tile, and this.
 const NOTHING: u32 = 0;
 const ALL: u32 = TILE as u32 + 2;
 
 /// The most elements that are sorted: as many as can be told from what is known of tiles.
 pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
+
+/// The lanes of a warp with this digit: bit by bit, as a match of all 32 bits takes longer on GPUs than eight votes do
+/// (CUB's `warp_matcher_t` has votes for this reason).
+#[device_fn]
+fn lanes_alike(digit: u32) -> u32 {
+    let mut alike = FULL_MASK;
+    #[unroll]
+    for bit in 0..8 {
+        let is_set = (digit >> bit) & 1 == 1;
+        let lanes = ballot(FULL_MASK, is_set);
+        alike &= if is_set { lanes } else { !lanes };
+    }
+    alike
+}
 
 /// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
 /// keys that this thread has: of its warp's keys, one in each run of 32. Of the digit of this thread's number, gives
@@ -82,7 +96,7 @@ fn rank(
     barrier();
     for i in 0..ITEMS {
         let digit = digits[i] as usize;
-        let alike = match_any(FULL_MASK, digits[i]);
+        let alike = lanes_alike(digits[i]);
         let before = counts[warp][digit];
         warp_sync(FULL_MASK);
         let ahead = (alike & lanemask_lt()).count_ones();
@@ -238,8 +252,8 @@ macro_rules! radix {
             counts[thread * tiles + tile] = here[thread];
         }
 
-        /// Puts keys in the order of a digit. `starts` is where the keys of each value begin, digit by digit; if tiles are
-        /// `counted`, where those of each value of each tile do, of this digit.
+        /// Puts keys in the order of a digit. `starts` is where the keys of each value begin, digit by digit; if tiles
+        /// are `counted`, where those of each value of each tile do, of this digit.
         #[device_fn]
         pub(super) fn $sweep<A: DeviceType, B: DeviceType, F: Fn(A) -> $key, G: Fn($key) -> B>(
             x: &[A],
@@ -290,8 +304,8 @@ macro_rules! radix {
             }
         }
 
-        /// Puts keys in the order of a digit, with a value beside each, which takes the same way: one of `values`, or, if
-        /// they are `numbered`, the key's number. The keys of the last digit are not written.
+        /// Puts keys in the order of a digit, with a value beside each, which takes the same way: one of `values`, or,
+        /// if they are `numbered`, the key's number. The keys of the last digit are not written.
         #[device_fn]
         pub(super) fn $sweep_pairs<A: DeviceType, F: Fn(A) -> $key>(
             x: &[A],
@@ -511,8 +525,8 @@ pub(super) fn sort<T: SortElement>(jit: &Jit, x: &Part<T>) -> Result<Buffer<T>> 
     Ok(out)
 }
 
-/// Numbers in the order of the elements beside them, by the last `bits` bits of their keys; alike ones stay as they are.
-/// Without `values` they are the numbers of the elements.
+/// Numbers in the order of the elements beside them, by the last `bits` bits of their keys; alike ones stay as they
+/// are. Without `values` they are the numbers of the elements.
 ///
 /// # Errors
 /// No memory; a device that has failed.

@@ -41,6 +41,9 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 /// let mut y = unsafe { Buffer::<u32>::uninit(&device, 2)? };
 /// y.write(&[3, 4])?;
 /// assert_eq!(y.to_vec()?, [3, 4]);
+/// let mut z = Buffer::<f32>::unspecified(&device, 2)?; // of any values, and safe
+/// z.fill(0.5)?;
+/// assert_eq!(z.to_vec()?, [0.5; 2]);
 /// assert_eq!((x.len(), zeros.is_empty()), (3, false));
 /// assert_eq!(x.device_id(), zeros.device_id());
 /// let (left, right) = x.split_at_mut(2);
