@@ -2,7 +2,8 @@
 //!
 //! `cargo bench --bench arrays` on a machine with a CUDA device and nvcc. A fused expression reads and writes memory once, so
 //! its peer is a copy of as much; whole sums, running sums, sorting and selecting have CUB's. Ours are timed as a program has
-//! them: expressions into an array that is there, of sums the number on the host, all else with its result's allocation.
+//! them: expressions into an array that is there, all else with its result's allocation; sums stay on the device, the
+//! index of the greatest is read.
 
 mod driver;
 mod report;
@@ -133,13 +134,13 @@ impl Bench {
     fn sums(&mut self, n: usize) -> kiln::Result<()> {
         let arrays = self.arrays.clone();
         let x = arrays.full(n, 0.5f32)?;
-        self.time("sum f32 2^28", ("sum_f32", 1.0), || x.sum())?;
+        self.time("sum f32 2^28", ("sum_f32", 1.0), || x.sum_axis(..))?;
         let x = arrays.full(n / 2, 0.5f64)?;
-        self.time("sum f64 2^27", ("sum_f64", 1.0), || x.sum())?;
+        self.time("sum f64 2^27", ("sum_f64", 1.0), || x.sum_axis(..))?;
         let x = arrays.full(n, 3i32)?;
-        self.time("sum i32 2^28", ("sum_i32", 1.0), || x.sum())?;
+        self.time("sum i32 2^28", ("sum_i32", 1.0), || x.sum_axis(..))?;
         let x = arrays.full(1 << 20, 0.5f32)?;
-        self.time("sum f32 2^20", ("sum_f32_small", 1.0), || x.sum())?;
+        self.time("sum f32 2^20", ("sum_f32_small", 1.0), || x.sum_axis(..))?;
         let x = arrays.full(n, 0.5f32)?;
         self.time("argmax f32 2^28", ("sum_f32", 1.0), || x.argmax())
     }
@@ -150,10 +151,22 @@ impl Bench {
         let x = arrays.full((n, n), 0.5f32)?;
         self.time("sum of columns 16384^2", ("sum_f32", 1.0), || x.sum_axis(0))?;
         self.time("sum of rows 16384^2", ("sum_f32", 1.0), || x.sum_axis(1))?;
+        for (name, dims, share) in [
+            ("(64, 2^20)", [1, 64, 1 << 20], 0.25),
+            ("(2^20, 64)", [1, 1 << 20, 64], 0.25),
+            ("(256, 512, 2048)", [256, 512, 2048], 1.0),
+        ] {
+            let x = arrays.full(&dims[..], 0.5f32)?;
+            let first = usize::from(dims[0] == 1);
+            for axis in first..3 {
+                let name = format!("sum {name} axis {}", axis - first);
+                self.time(&name, ("sum_f32", share), || x.sum_axis(axis as isize))?;
+            }
+        }
         let soft = arrays.full((1 << 13, 1 << 13), 0.5f32)?;
         self.time("softmax of rows 8192^2", ("copy", 0.25), || {
             let shifted = &soft - &soft.max_axis(kiln::array::keep_dims(1))?;
-            let powers = shifted.exp().eval()?;
+            let powers = shifted.exp();
             let sums = powers.sum_axis(kiln::array::keep_dims(1))?;
             (&powers / &sums).eval()
         })

@@ -8,9 +8,11 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Error;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
+use parking_lot::Mutex;
 use rustc_hash::FxBuildHasher;
 
 use crate::layout::Layout;
+use crate::reduce::counters::Counters;
 use crate::signature::{Signature, Words};
 use crate::{Element, Expr, IntoExpr, Result, Shape};
 
@@ -46,6 +48,8 @@ struct Made {
     /// Kernels by what they compute.
     kernels: DashMap<Words, Kernel, FxBuildHasher>,
     launches: AtomicU64,
+    /// What launches count by, a list for each that is made at the same time as others.
+    counters: Mutex<Vec<Counters>>,
 }
 
 impl std::fmt::Debug for Arrays {
@@ -89,6 +93,10 @@ impl Arrays {
     /// [`ElementFn::build`](crate::ElementFn::build) that captures something are not.
     pub fn kernels(&self) -> usize {
         self.shared.made.kernels.len()
+    }
+
+    pub(crate) fn counters(&self) -> &Mutex<Vec<Counters>> {
+        &self.shared.made.counters
     }
 
     pub(crate) fn count_launch(&self) {

@@ -13,7 +13,9 @@ use crate::fused::{Explanation, Fused, Passed, Purpose};
 use crate::input::Identity;
 use crate::layout::Layout;
 use crate::signature::Signature;
-use crate::{Array, ArrayError, ArrayMut, Arrays, Element, Expr, IntoExpr, Result, Shape};
+use crate::{
+    Array, ArrayError, ArrayMut, Arrays, Element, Expr, IntoExpr, IntoShape, Result, Shape,
+};
 
 /// Threads of a block.
 pub(crate) const BLOCK: u32 = 256;
@@ -61,7 +63,7 @@ impl<T: Element> Expr<T> {
         let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
         let arrays = fused.arrays()?;
         let len = fused.shape.len();
-        let mut out = arrays.jit().zeros::<T>(len)?;
+        let mut out = arrays.jit().unspecified::<T>(len)?;
         if len > 0 {
             let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
             launch(
@@ -117,7 +119,7 @@ impl<T: Element> Expr<T> {
         let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
         let arrays = fused.arrays()?;
         let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
-        let mut out = arrays.jit().zeros::<T>(fused.shape.len())?;
+        let mut out = arrays.jit().unspecified::<T>(fused.shape.len())?;
         let passed = fused.passed();
         let args = arguments(&mut out, &passed)?;
         Ok(arrays.jit().inspect(&kernel, &args)?)
@@ -208,7 +210,7 @@ fn store<T: Element>(
     if Arc::get_mut(buffer).is_none() {
         *buffer = Arc::new(match needs_old {
             true => copied(arrays, buffer)?,
-            false => arrays.jit().zeros(buffer.len())?,
+            false => arrays.jit().unspecified(buffer.len())?,
         });
     }
     match Arc::get_mut(buffer) {
@@ -218,9 +220,17 @@ fn store<T: Element>(
     }
 }
 
+impl Arrays {
+    /// An array whose elements are not specified, for kernels that write all of them.
+    pub(crate) fn unspecified<T: Element>(&self, shape: impl IntoShape) -> Result<Array<T>> {
+        let shape = shape.into_shape();
+        Ok(self.of(self.jit().unspecified(shape.len())?, shape))
+    }
+}
+
 /// A buffer of the same elements.
 pub(crate) fn copied<T: Element>(arrays: &Arrays, buffer: &Buffer<T>) -> Result<Buffer<T>> {
-    let mut copy = arrays.jit().zeros::<T>(buffer.len())?;
+    let mut copy = arrays.jit().unspecified::<T>(buffer.len())?;
     copy.copy_from(buffer)?;
     Ok(copy)
 }
@@ -257,7 +267,7 @@ impl<T: Element> Array<T> {
         if !self.layout.is_all(self.buffer.len()) {
             // A view becomes an array of its own.
             let shape = self.shape().clone();
-            let mut own = self.arrays.zeros::<T>(shape)?;
+            let mut own = self.arrays.unspecified::<T>(shape)?;
             store(&own.arrays, &mut own.buffer, &own.layout, expr)?;
             *self = own;
             return Ok(());

@@ -41,7 +41,11 @@ impl From<Unfit> for ArrayError {
             Unfit::TooLarge => ArrayError::TooLarge { limit: MAX_NODES },
             Unfit::Axis(axis, shape) => ArrayError::Axis { axis, shape },
             Unfit::ManyIndices(shape) => ArrayError::ManyIndices { shape },
-            Unfit::Many(operation, shape) => ArrayError::TooMany { operation, shape },
+            Unfit::Many(operation, shape) => ArrayError::TooMany {
+                operation,
+                shape,
+                most: u32::MAX as usize,
+            },
             Unfit::Items(items, shape) => ArrayError::Items { items, shape },
             Unfit::Window(count, axis, shape) => ArrayError::Window { count, axis, shape },
         }

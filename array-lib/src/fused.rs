@@ -1,7 +1,9 @@
 //! An expression as part of a kernel: what it reads, where that lies, and the value of an element.
 
+mod adjacent;
 mod elements;
 mod explained;
+mod tiled;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::target::Target;
 use smallvec::SmallVec;
 
+use crate::eval::BLOCK;
 use crate::expr::Node;
 use crate::input::{Identity, Input};
 use crate::layout::Layout;
@@ -25,6 +28,7 @@ use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
 pub(crate) use elements::Elements;
 use elements::Param;
 pub use explained::Explanation;
+use tiled::Tiled;
 
 /// What an expression is made part of a kernel for.
 #[derive(Default)]
@@ -156,7 +160,7 @@ const ITEMS: u32 = 4;
 const FEW_NODES: usize = 64;
 
 /// Whether threads wait for memory one by one: those of a CPU have it read ahead for them.
-fn is_gpu(arrays: &Arrays) -> bool {
+pub(crate) fn is_gpu(arrays: &Arrays) -> bool {
     matches!(arrays.jit().target(), Target::Ptx(_) | Target::Custom(_))
 }
 
@@ -178,6 +182,10 @@ pub(crate) struct Fused<'e> {
     by_rows: bool,
     /// How many elements a thread stores.
     items: u32,
+    /// How many elements next to each other a thread has along a group, and which.
+    adjacent: u32,
+    along: usize,
+    tiled: Tiled,
 }
 
 impl<'e> Fused<'e> {
@@ -193,6 +201,7 @@ impl<'e> Fused<'e> {
             return Err(ArrayError::TooMany {
                 operation,
                 shape: own,
+                most: isize::MAX as usize,
             });
         }
         let to = purpose.own_layout.or(purpose.out);
@@ -209,15 +218,27 @@ impl<'e> Fused<'e> {
             wide: false,
             by_rows: false,
             items: 1,
+            adjacent: 1,
+            along: 0,
+            tiled: Tiled::default(),
             shape,
         };
         fused.enter(signature);
         fused.find_groups(purpose);
         fused.find_accesses(purpose)?;
-        fused.by_rows = purpose.folded.is_none() && !purpose.counts && fused.has_long_rows();
+        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
+        if is_elementwise {
+            fused.find_tiled();
+        }
+        let is_tiled = fused.tiled.dim.is_some();
+        fused.counts[0] |= is_tiled;
+        fused.by_rows = is_elementwise && !is_tiled && fused.has_long_rows();
         let is_even = purpose.folded.is_none() && fused.groups[0].dims.len() <= 1 && !fused.wide;
-        if is_even && expr.nodes <= FEW_NODES && fused.arrays.is_some_and(is_gpu) {
+        if is_even && expr.nodes <= FEW_NODES && fused.is_for_gpu() {
             fused.items = ITEMS;
+        }
+        if expr.nodes <= FEW_NODES || !is_elementwise {
+            fused.find_adjacent(size_of::<T>(), !is_elementwise);
         }
         fused.sign(signature);
         Ok(fused)
@@ -334,9 +355,12 @@ impl<'e> Fused<'e> {
 
     /// How many blocks an element-wise kernel has.
     pub(crate) fn blocks(&self, block: u32) -> u32 {
+        if let Some(dim) = self.tiled.dim {
+            return self.tiles(dim);
+        }
         match (self.by_rows, self.groups[0].dims.as_slice()) {
             (true, [outer @ .., row]) => {
-                grid_for(*row, block) * outer.iter().product::<usize>() as u32
+                grid_for(*row, block * self.adjacent) * outer.iter().product::<usize>() as u32
             }
             _ => grid_for(self.shape.len(), block * self.items),
         }
@@ -344,10 +368,15 @@ impl<'e> Fused<'e> {
 
     /// How a loop over elements is unrolled: where threads wait for memory, so that they read several at once.
     pub(crate) fn unroll(&self) -> Unroll {
-        match self.arrays.is_some_and(is_gpu) {
+        match self.is_for_gpu() {
             true => Unroll::By(8),
             false => Unroll::Auto,
         }
+    }
+
+    /// Whether the expression is computed by a GPU.
+    pub(crate) fn is_for_gpu(&self) -> bool {
+        self.arrays.is_some_and(is_gpu)
     }
 
     fn sign(&self, signature: &mut Signature) {
@@ -370,6 +399,12 @@ impl<'e> Fused<'e> {
         }
         if self.items > 1 {
             signature.add(Word::Several);
+        }
+        if let Some(dim) = self.tiled.dim {
+            signature.add(Word::Tiled(dim));
+        }
+        if self.adjacent > 1 {
+            signature.add(Word::Adjacent(self.adjacent));
         }
     }
 
@@ -426,11 +461,17 @@ impl<'e> Fused<'e> {
     /// What is passed for the expression, in the order of [`Fused::declare`].
     pub(crate) fn passed(&self) -> Vec<Passed> {
         let mut passed = Vec::with_capacity(self.operands.len() + 4);
-        for (group, counts) in self.groups.iter().zip(self.counts) {
+        for (at, (group, counts)) in self.groups.iter().zip(self.counts).enumerate() {
             if counts {
                 passed.push(self.index(group.dims.iter().product()));
             }
             passed.extend(group.passed_dims().iter().map(|dim| self.index(*dim)));
+            if at == self.along
+                && let [_, .., last] = group.dims.as_slice()
+            {
+                passed.pop();
+                passed.push(self.index(last / self.adjacent as usize));
+            }
         }
         for (array, operand) in self.operands.iter().enumerate() {
             self.pass(array, operand, &mut passed);
@@ -468,9 +509,10 @@ impl<'e> Fused<'e> {
     }
 
     fn pass_place(&self, array: usize, offset: usize, to: &mut Vec<Passed>) {
-        to.push(self.index(offset));
+        let unit = self.place_unit(array);
+        to.push(self.index(offset / unit));
         let strides = self.groups.iter().flat_map(|group| group.passed(array));
-        to.extend(strides.map(|stride| self.index(*stride as usize)));
+        to.extend(strides.map(|stride| self.index((stride / unit as isize) as usize)));
     }
 
     /// The type of indices.
@@ -501,6 +543,9 @@ impl<'e> Fused<'e> {
             dims[at] = extents
                 .map(|dim| k.param(&format!("n{at}_{dim}"), ty))
                 .collect();
+        }
+        if let Some(last) = dims[self.along].last_mut() {
+            *last = self.in_units(*last, self.adjacent);
         }
         let params = self.operands.iter().enumerate().map(|(n, operand)| {
             let name = format!("in{n}");
@@ -543,13 +588,14 @@ impl<'e> Fused<'e> {
         name: &str,
         value: Option<Val<'k>>,
     ) -> Param<'k> {
-        let ty = self.index_type();
-        let offset = Some(k.param(&format!("{name}_at"), ty));
+        let (ty, unit) = (self.index_type(), self.place_unit(array) as u32);
+        let place = |name: &str| self.in_units(k.param(name, ty), unit);
+        let offset = Some(place(&format!("{name}_at")));
         let mut strides = [Vec::new(), Vec::new()];
         for (at, group) in self.groups.iter().enumerate() {
             let passed = 0..group.passed(array).len();
             strides[at] = passed
-                .map(|n| k.param(&format!("{name}_by{at}_{n}"), ty))
+                .map(|n| place(&format!("{name}_by{at}_{n}")))
                 .collect();
         }
         Param {

@@ -8,8 +8,9 @@ use kiln_jit_core::value::DeviceType;
 
 use crate::eval::BLOCK;
 use crate::layout::axis_of;
+use crate::scan::counted;
 use crate::signature::{Signature, Word};
-use crate::{Array, ArrayError, Arrays, Element, IntegerElement, Result, Shape};
+use crate::{Array, Arrays, Element, IntegerElement, Result, Shape};
 
 impl Arrays {
     /// A kernel of this crate for elements of this type.
@@ -20,19 +21,6 @@ impl Arrays {
     ) -> Result<Kernel> {
         let signature = Signature::of(Word::Named(name, <T as DeviceType>::FORM.digest()));
         Ok(self.kernel(signature, || Kernel::build(name, describe))?)
-    }
-
-    /// The kernel that stores those elements of `x` for which something is true.
-    fn compaction<T: Element>(&self) -> Result<Kernel> {
-        self.named::<T>("compress", |k| {
-            let out = k.slice_mut("out", k.ty::<T>());
-            let (x, keep) = (k.slice("x", k.ty::<T>()), k.slice("keep", k.ty::<bool>()));
-            let upto = k.slice("upto", k.ty::<u32>());
-            let i = k.global_id().x();
-            k.if_(i.lt(x.len()), || {
-                k.if_(keep.at(i).get(), || out.at(upto.at(i) - 1u32).set(x.at(i)));
-            });
-        })
     }
 
     fn gathering<T: Element>(&self) -> Result<Kernel> {
@@ -86,17 +74,14 @@ impl<T: Element> Array<T> {
     /// A dimension that is not there, indices that are no vector; those of [`Expr::eval`](crate::Expr::eval).
     pub fn take(&self, indices: &Array<u32>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, self.shape())?;
+        self.counted("`take`", u32::MAX as usize)?;
         indices.vector("the indices of `take`", 0)?;
-        self.narrow("`take`")?;
         let first = self.swap_axes(0, axis as isize)?.contiguous()?;
         let row: usize = first.dims()[1..].iter().product();
         let dims = std::iter::once(indices.len()).chain(first.dims()[1..].iter().copied());
         let shape = Shape::of(dims);
-        if shape.len() > u32::MAX as usize {
-            let operation = "`take`";
-            return Err(ArrayError::TooMany { operation, shape });
-        }
-        let mut taken = self.arrays.zeros(shape)?;
+        counted(&shape, "`take`", u32::MAX as usize)?;
+        let mut taken = self.arrays.unspecified(shape)?;
         if !taken.is_empty() {
             let (kernel, from) = (self.arrays.gathering::<T>()?, indices.contiguous()?);
             let len = taken.len();
@@ -141,28 +126,19 @@ impl<T: Element> Array<T> {
             }
             .into());
         }
-        if self.is_empty() {
-            return self.arrays.zeros(0);
-        }
-        self.narrow("`compress`")?;
+        self.counted("`compress`", crate::scan::MOST)?;
         let (x, mask) = (self.contiguous()?, mask.contiguous()?);
-        let upto = mask.cast::<u32>().eval()?.flatten()?.cumsum(0)?;
-        let count = upto.get([self.len() - 1])? as usize;
-        let mut kept = self.arrays.zeros(count)?;
-        if count > 0 {
-            let kernel = self.arrays.compaction::<T>()?;
-            let args = [
-                kept.owned()?.into_arg(),
-                x.as_part()?.into_arg(),
-                mask.as_part()?.into_arg(),
-                upto.as_part()?.into_arg(),
-            ];
-            self.arrays
-                .jit()
-                .launch(&kernel, grid_for(x.len(), BLOCK), BLOCK, &args)?;
+        let (x, mask) = (x.as_part()?, mask.as_part()?);
+        let (kept, count) = crate::scan::select_of(self.arrays.jit(), x, mask)?;
+        if !self.is_empty() {
             self.arrays.count_launch();
         }
-        Ok(kept)
+        let (all, kept) = (kept.len(), self.arrays.of(kept, Shape::new(count)));
+        // Of few elements a copy is made, so that no memory is held for all; that costs less than it saves.
+        match count < all / 4 {
+            true => kept.copy(),
+            false => Ok(kept),
+        }
     }
 }
 
@@ -194,7 +170,7 @@ impl<T: IntegerElement> Array<T> {
     /// # Errors
     /// As [`Expr::eval`](crate::Expr::eval).
     pub fn bincount(&self, bins: usize) -> Result<Array<u32>> {
-        self.narrow("`bincount`")?;
+        self.counted("`bincount`", u32::MAX as usize)?;
         let mut counts = self.arrays.zeros(bins)?;
         // A number that has no `u32` is beyond all bins.
         let numbers = crate::where_(

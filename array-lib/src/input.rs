@@ -39,6 +39,8 @@ pub(crate) trait Input: Send + Sync {
     fn element(&self) -> TypeDigest;
     /// The type of an element, as Rust names it.
     fn element_name(&self) -> &'static str;
+    /// The size of an element in bytes.
+    fn element_bytes(&self) -> usize;
     /// Identifies the input: the same buffer occurring twice is one parameter.
     fn identity(&self) -> Option<Identity>;
     /// Declares a parameter for it.
@@ -67,6 +69,9 @@ impl<T: Element> Input for ArrayInput<T> {
     }
     fn element_name(&self) -> &'static str {
         std::any::type_name::<T>()
+    }
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
     fn identity(&self) -> Option<Identity> {
         // All buffers of no element may have one address.
@@ -98,6 +103,9 @@ impl<T: Element> Input for ScalarInput<T> {
     }
     fn element_name(&self) -> &'static str {
         std::any::type_name::<T>()
+    }
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
     fn identity(&self) -> Option<Identity> {
         None

@@ -285,16 +285,18 @@ pub enum ArrayError {
         /// The array's shape.
         shape: Shape,
     },
-    /// An operation on more elements than it has indices for.
+    /// An operation on more elements than its indices, of 32 bits, tell apart.
     #[error(
-        "{operation} of an array of shape {shape}: it has indices of 32 bits, and there are more elements than those \
-         reach; go through it in parts, `x.slice(s![a..b])`"
+        "{operation} of an array of shape {shape}: its indices tell {most} elements apart; go through it in parts, \
+         `x.slice(s![a..b])`"
     )]
     TooMany {
         /// The name of the operation.
         operation: &'static str,
         /// The array's shape.
         shape: Shape,
+        /// How many it may have.
+        most: usize,
     },
     /// A fold that has no result without elements.
     #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]

@@ -169,7 +169,7 @@ pub(crate) fn tiled<T: NumberElement>(a: &Array<T>, b: &Array<T>) -> Result<Opti
     let (a, b) = (a.contiguous()?, b.contiguous()?);
     let mut shape = dims.to_vec();
     shape[rank - 1] = columns;
-    let mut out = a.arrays().zeros::<T>(shape.as_slice())?;
+    let mut out = a.arrays().unspecified::<T>(shape.as_slice())?;
     let args = [
         a.as_part()?.into_arg(),
         b.as_part()?.into_arg(),

@@ -48,6 +48,10 @@ impl<T: Element> Input for SlotInput<T> {
         std::any::type_name::<T>()
     }
 
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
+    }
+
     fn identity(&self) -> Option<Identity> {
         Some(Identity::Slot(self.0.id()))
     }
@@ -83,6 +87,10 @@ impl<T: Element> Input for ValueInput<T> {
     }
     fn element_name(&self) -> &'static str {
         std::any::type_name::<T>()
+    }
+
+    fn element_bytes(&self) -> usize {
+        size_of::<T>()
     }
 
     fn identity(&self) -> Option<Identity> {

@@ -6,9 +6,21 @@
 //! | rows, whose neighbours lie side by side | a block folds a row, or several do, a share each |
 //! | columns, and short rows | a thread folds a column, or several do, a part each |
 //!
+//! On GPUs (`reduce/gpu.rs`) threads read elements next to each other at once:
+//!
+//! | what is folded | how |
+//! |---|---|
+//! | all | each block folds its share, and the one that is done last what all have left: one launch |
+//! | rows | some lanes of a warp fold a row, or a block does, or several |
+//! | columns | a block folds columns side by side, of which its threads have rows below each other; several blocks a part each |
+//!
 //! An expression is computed in the loop of the first launch, so it is never stored; what several have left of a row or
-//! a column is then folded as an array. What is folded by whom depends on shapes alone, so results have the same bits
-//! each time. Works for any element type, user structs included, with any associative and commutative operation.
+//! a column is then folded as an array. What is folded by whom depends on how arrays lie, and on GPUs on how many
+//! multiprocessors there are, so results have the same bits each time. Works for any element type, user structs
+//! included, with any associative and commutative operation.
+
+pub(crate) mod counters;
+mod gpu;
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
@@ -16,9 +28,10 @@ use kiln_jit_core::build::{Kernel, KernelBuilder, Val, Var};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::Unroll;
 use kiln_jit_core::launch::grid_for;
+use kiln_jit_core::runtime::Buffer;
 
 use crate::function::{Applied, ElementFn};
-use crate::fused::{Elements, Fused, Passed, Purpose};
+use crate::fused::{Elements, Fused, Passed, Purpose, is_gpu};
 use crate::signature::{Signature, Way};
 use crate::{Array, Arrays, Axes, Element, Expr, IntoAxes, IntoExpr, Result, Shape};
 
@@ -47,9 +60,12 @@ pub(crate) fn build<T: Element>(
         let t = k.ty::<T>();
         let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
-        let parts = match way {
-            Way::Rows(_) | Way::Parts => k.param("parts", k.ty::<u32>()),
-            Way::Whole | Way::Columns => identity,
+        let (parts, counter) = match way {
+            Way::Rows(_) | Way::Parts | Way::LongRows | Way::Tall(_) => {
+                (k.param("parts", k.ty::<u32>()), None)
+            }
+            Way::Total => (identity, Some(gpu::counter(k))),
+            Way::Whole | Way::Columns | Way::Lanes(_) => (identity, None),
         };
         let elements = fused.declare(k, out);
         let captures: Vec<Val<'_>> = op
@@ -65,9 +81,17 @@ pub(crate) fn build<T: Element>(
             elements: &elements,
             op: &op,
             out,
+            identity,
             sum: k.var("sum", identity),
         };
+        if let Some((counters, counter)) = counter {
+            fold.total(counters, counter);
+        }
         match way {
+            Way::Total => {}
+            Way::Lanes(lanes) => fold.lanes(lanes),
+            Way::LongRows => fold.long_rows(parts),
+            Way::Tall(along) => fold.tall(along, parts),
             Way::Whole => fold.whole(),
             Way::Rows(block) => fold.rows(parts, block),
             Way::Columns => fold.columns(None),
@@ -83,6 +107,7 @@ struct Fold<'a, 'f, 'e, 'k> {
     elements: &'a Elements<'f, 'e, 'k>,
     op: &'a dyn Fn(Val<'k>, Val<'k>) -> Val<'k>,
     out: Val<'k>,
+    identity: Val<'k>,
     sum: Var<'k>,
 }
 
@@ -193,9 +218,35 @@ struct Launch<'l> {
 impl Launch<'_> {
     /// Launches it, for so many results.
     fn run<T: Element>(&self, arrays: &Arrays, results: usize, identity: T) -> Result<Array<T>> {
-        let mut out = arrays.jit().zeros::<T>(results)?;
-        let mut args: Vec<Arg<'_>> = vec![(&mut out).into_arg(), identity.into_arg()];
-        args.extend(self.parts.map(IntoArg::into_arg));
+        let mut out = arrays.jit().unspecified::<T>(results)?;
+        let parts = self.parts.map(IntoArg::into_arg);
+        self.launch(arrays, &mut out, (identity, parts))?;
+        Ok(arrays.of(out, Shape::new(results)))
+    }
+
+    /// Launches a fold of all elements, whose blocks leave what they have behind the result.
+    fn run_total<T: Element>(&self, arrays: &Arrays, identity: T) -> Result<Array<T>> {
+        let left = if self.grid.0 > 1 {
+            self.grid.0 as usize
+        } else {
+            0
+        };
+        let mut out = arrays.jit().unspecified::<T>(1 + left)?;
+        arrays.with_counter(|counters, counter| {
+            let more = [counters.into_arg(), counter.into_arg()];
+            self.launch(arrays, &mut out, (identity, more))
+        })?;
+        Ok(arrays.of(out, Shape::new(1)))
+    }
+
+    fn launch<'a, T: Element>(
+        &'a self,
+        arrays: &Arrays,
+        out: &'a mut Buffer<T>,
+        (identity, more): (T, impl IntoIterator<Item = Arg<'a>>),
+    ) -> Result<()> {
+        let mut args: Vec<Arg<'_>> = vec![out.into_arg(), identity.into_arg()];
+        args.extend(more);
         for passed in &self.passed {
             args.push(passed.arg()?);
         }
@@ -204,28 +255,46 @@ impl Launch<'_> {
             .jit()
             .launch(&self.kernel, self.grid, self.block, &args)?;
         arrays.count_launch();
-        drop(args);
-        Ok(arrays.of(out, Shape::new(results)))
+        Ok(())
     }
 }
 
-/// How dimensions are folded of which some stay, by how many of what.
-fn way_of(fused: &Fused<'_>, (kept, folded): (usize, usize)) -> (Way, usize) {
-    let lies_along = fused.apart(1) <= fused.apart(0);
-    match folded >= SHORT_ROW && lies_along {
-        true => {
-            let block = if folded < 4 * BLOCK as usize {
-                SMALL_BLOCK
-            } else {
-                BLOCK
-            };
-            let parts = (MAX_BLOCKS as usize / kept).min(folded / (8 * block as usize));
-            (Way::Rows(block), parts.max(1))
-        }
-        false => match (MANY_THREADS / kept).min(folded / 64) {
-            0 | 1 => (Way::Columns, 1),
-            parts => (Way::Parts, parts),
-        },
+/// How dimensions are folded of which some stay.
+struct Plan {
+    way: Way,
+    grid: (u32, u32),
+    block: u32,
+    /// How many results there are for each that is asked for.
+    parts: usize,
+    /// Behind the neutral element: how many blocks fold a row, or how many elements a thread.
+    passed: Option<u32>,
+}
+
+/// How dimensions are folded of which some stay, by threads that have memory read ahead for them.
+fn plan(fused: &Fused<'_>, (kept, folded): (usize, usize)) -> Plan {
+    if folded >= SHORT_ROW && fused.along() == 1 {
+        let block = match folded < 4 * BLOCK as usize {
+            true => SMALL_BLOCK,
+            false => BLOCK,
+        };
+        let parts = (MAX_BLOCKS as usize / kept).min(folded / (8 * block as usize));
+        let parts = parts.max(1);
+        return Plan {
+            way: Way::Rows(block),
+            grid: ((kept * parts) as u32, 1),
+            block,
+            parts,
+            passed: Some(parts as u32),
+        };
+    }
+    let parts = (MANY_THREADS / kept).min(folded / 64).max(1);
+    let step = folded.div_ceil(parts);
+    Plan {
+        way: if parts > 1 { Way::Parts } else { Way::Columns },
+        grid: (grid_for(kept, BLOCK), parts as u32),
+        block: BLOCK,
+        parts,
+        passed: (parts > 1).then_some(step as u32),
     }
 }
 
@@ -280,11 +349,36 @@ impl<T: Element> Expr<T> {
 
     /// Folds all elements to one, in a vector of it.
     fn fold_all(&self, op: &Applied, identity: T) -> Result<Array<T>> {
+        if self.arrays.as_ref().is_some_and(is_gpu) {
+            return self.fold_at_once(op, identity);
+        }
         let partial = self.fold_shares(op, identity, MAX_BLOCKS)?;
         match partial.len() {
             0 | 1 => Ok(partial),
             _ => partial.expr().fold_shares(op, identity, 1),
         }
+    }
+
+    /// Folds all elements by one launch, on a GPU.
+    fn fold_at_once(&self, op: &Applied, identity: T) -> Result<Array<T>> {
+        let mut signature = Signature::reduction::<T>(op);
+        let purpose = Purpose {
+            counts: true,
+            ..Purpose::default()
+        };
+        let fused = Fused::new(self, &purpose, &mut signature)?;
+        let arrays = fused.arrays()?;
+        signature.fold(Way::Total);
+        let multiprocessors = arrays.jit().device().info().multiprocessors;
+        let launch = Launch {
+            kernel: arrays.kernel(signature, || build::<T>(&fused, op, Way::Total))?,
+            grid: (gpu::blocks_for_all(&fused, multiprocessors), 1),
+            block: BLOCK,
+            parts: None,
+            passed: fused.passed(),
+            op,
+        };
+        launch.run_total(arrays, identity)
     }
 
     /// Each of at most `max_blocks` blocks folds its share to one partial result.
@@ -346,35 +440,37 @@ impl<T: Element> Expr<T> {
         };
         let fused = Fused::new(self, &purpose, &mut signature)?;
         let arrays = fused.arrays()?;
-        let (way, parts) = way_of(&fused, (kept, folded));
+        let multiprocessors = arrays.jit().device().info().multiprocessors;
+        let lens = (kept, folded);
+        let for_gpu = match fused.is_for_gpu() {
+            true => gpu::plan(&fused, lens, size_of::<T>(), multiprocessors),
+            false => None,
+        };
+        let Plan {
+            way,
+            grid,
+            block,
+            parts,
+            passed,
+        } = for_gpu.unwrap_or_else(|| plan(&fused, lens));
         signature.fold(way);
         let results = kept.saturating_mul(parts);
         if results > i32::MAX as usize || folded > u32::MAX as usize {
             let shape = fused.shape.clone();
             return Err(crate::ArrayError::ManyResults { shape, results });
         }
-        let step = folded.div_ceil(parts);
-        let (grid, block, passed_parts) = match way {
-            Way::Rows(block) => (((kept * parts) as u32, 1), block, Some(parts as u32)),
-            Way::Parts => (
-                (grid_for(kept, BLOCK), parts as u32),
-                BLOCK,
-                Some(step as u32),
-            ),
-            Way::Whole | Way::Columns => ((grid_for(kept, BLOCK), 1), BLOCK, None),
-        };
         let launch = Launch {
             kernel: arrays.kernel(signature, || build::<T>(&fused, op, way))?,
             grid,
             block,
-            parts: passed_parts,
+            parts: passed,
             passed: fused.passed(),
             op,
         };
         let partial = launch.run(arrays, kept * parts, identity)?;
         match (way, parts) {
             (_, 1) => Ok(partial),
-            (Way::Rows(_), _) => {
+            (Way::Rows(_) | Way::LongRows, _) => {
                 let rows = partial.reshape((kept, parts))?;
                 rows.expr().fold_along(&1.into_axes(), op, identity)
             }

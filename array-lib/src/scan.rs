@@ -4,6 +4,7 @@
 //! these have left is scanned in the same way, and each block then scans its chunk from there.
 
 mod look_back;
+mod select;
 
 use kiln_device_stdlib::group::{block_inclusive_scan, block_reduce};
 use kiln_device_stdlib::plain::index::{block_idx, thread_idx};
@@ -13,9 +14,11 @@ use kiln_jit_core::build::Kernel;
 use kiln_kernel_macro::kernel;
 
 use crate::layout::axis_of;
-use crate::{Array, NumberElement, Result};
+use crate::{Array, ArrayError, Element, NumberElement, Result, Shape};
 
-pub(crate) use look_back::{scan_all, scan_all_products, scan_all_sums};
+use look_back::scan_all_products;
+pub(crate) use look_back::{scan_all, scan_all_sums};
+pub(crate) use select::select_of;
 
 /// Threads of a block.
 const BLOCK: usize = 256;
@@ -84,6 +87,28 @@ macro_rules! scans {
 scans! { fold_sums scan_sums + }
 scans! { fold_products scan_products * }
 
+/// The most elements that are counted, with those that the last tile has no more of.
+pub(crate) const MOST: usize = u32::MAX as usize - CHUNK;
+
+impl<T: Element> Array<T> {
+    /// As [`ArrayError::TooMany`] if there are more elements than an operation has indices for.
+    pub(crate) fn counted(&self, operation: &'static str, most: usize) -> Result<()> {
+        counted(self.shape(), operation, most)
+    }
+}
+
+/// As [`ArrayError::TooMany`] if an array of this shape has more elements than an operation has indices for.
+pub(crate) fn counted(shape: &Shape, operation: &'static str, most: usize) -> Result<()> {
+    match shape.len() > most {
+        true => Err(ArrayError::TooMany {
+            operation,
+            shape: shape.clone(),
+            most,
+        }),
+        false => Ok(()),
+    }
+}
+
 /// What is scanned with: the kernels, and the neutral element.
 struct Scan<T> {
     /// Of one row.
@@ -104,13 +129,13 @@ impl<T: NumberElement> Scan<T> {
             return x.arrays.adopt(out, (1, row));
         }
         let (arrays, chunks) = (&x.arrays, row.div_ceil(CHUNK));
-        let mut out = arrays.zeros((rows, row))?;
+        let mut out = arrays.unspecified((rows, row))?;
         if out.is_empty() {
             return Ok(out);
         }
         let blocks = (rows * chunks) as u32;
         let place = [row as u32, chunks as u32, CHUNK as u32];
-        let mut sums = arrays.zeros::<T>((rows, chunks))?;
+        let mut sums = arrays.unspecified::<T>((rows, chunks))?;
         if chunks > 1 {
             let [row, chunks, chunk] = place.map(IntoArg::into_arg);
             let part = x.as_part()?.into_arg();
@@ -148,7 +173,7 @@ impl<T: NumberElement> Scan<T> {
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
-        x.narrow("a running sum or product")?;
+        x.counted("a running sum or product", MOST)?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         let row = dims.last().copied().unwrap_or(1);

@@ -33,8 +33,12 @@ pub(crate) enum Word {
     Space([usize; 2], [bool; 2], bool),
     /// Blocks go along rows.
     ByRows,
-    /// A thread stores several elements.
+    /// A thread stores several elements, each beside those of its neighbours.
     Several,
+    /// Blocks have tiles along this dimension and the last.
+    Tiled(usize),
+    /// A thread has so many elements next to each other.
+    Adjacent(u32),
 }
 
 /// How elements are folded.
@@ -48,6 +52,14 @@ pub(crate) enum Way {
     Columns,
     /// A column by several threads, a part each.
     Parts,
+    /// All of them, by many blocks of a GPU, the last of which folds what they have left.
+    Total,
+    /// A row by so many lanes of a warp.
+    Lanes(u32),
+    /// A row by one or several blocks of a GPU.
+    LongRows,
+    /// Columns by blocks of a GPU that have so many threads along them.
+    Tall(u32),
 }
 
 /// How many words most kernels have at most.

@@ -6,17 +6,10 @@
 mod keys;
 mod radix;
 
-use kiln_jit_core::args::IntoArg;
-use kiln_jit_core::launch::grid_for;
-use kiln_jit_core::runtime::Buffer;
-
 pub use keys::SortElement;
 
 use crate::layout::axis_of;
 use crate::{Array, Element, Result};
-
-/// Threads of a block.
-const BLOCK: u32 = 256;
 
 impl<T: Element + SortElement> Array<T> {
     /// The elements in order along a dimension, the smallest first, NaNs last (NumPy's `sort`).
@@ -42,15 +35,9 @@ impl<T: Element + SortElement> Array<T> {
         if rows.count() != 1 {
             return rows.whole(rows.x.flatten()?.take(&rows.places()?, 0)?);
         }
-        let jit = self.arrays.jit();
-        let keys = radix::sort_keys(jit, rows.keys()?, T::BITS)?;
-        let mut out = jit.zeros::<T>(rows.x.len())?;
-        let args = [(&keys).into_arg(), (&mut out).into_arg()];
-        let grid = grid_for(rows.x.len(), BLOCK);
-        jit.launch(T::of_keys()?, grid, BLOCK, &args)?;
+        let sorted = radix::sort(self.arrays.jit(), rows.x.as_part()?)?;
         self.arrays.count_launch();
-        drop(args);
-        rows.whole(self.arrays.adopt(out, rows.x.len())?)
+        rows.whole(self.arrays.adopt(sorted, rows.x.len())?)
     }
 
     /// Where along a dimension the elements are that come first, second and so on in its order; of alike ones the first
@@ -107,7 +94,7 @@ struct Rows<T: Element> {
 impl<T: Element + SortElement> Rows<T> {
     fn of(x: &Array<T>, axis: isize) -> Result<Rows<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
-        x.narrow("sorting")?;
+        x.counted("sorting", radix::MOST)?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         Ok(Rows {
@@ -122,32 +109,18 @@ impl<T: Element + SortElement> Rows<T> {
         self.x.len() / self.row
     }
 
-    fn keys(&self) -> Result<Buffer<T::Key>> {
-        let jit = self.x.arrays.jit();
-        let mut keys = jit.zeros::<T::Key>(self.x.len())?;
-        if !keys.is_empty() {
-            let grid = grid_for(keys.len(), BLOCK);
-            let args = [self.x.as_part()?.into_arg(), (&mut keys).into_arg()];
-            jit.launch(T::to_keys()?, grid, BLOCK, &args)?;
-        }
-        Ok(keys)
-    }
-
     /// Where in the whole the elements are, row by row in the order of each.
     fn places(&self) -> Result<Array<u32>> {
         let (arrays, len) = (&self.x.arrays, self.x.len());
-        let places = arrays.indices(len).eval()?;
-        if len == 0 {
-            return Ok(places);
-        }
-        let places = radix::sort_pairs(arrays.jit(), self.keys()?, places.into_buffer()?, T::BITS)?;
+        let places = radix::sort_pairs(arrays.jit(), self.x.as_part()?, None, T::BITS)?;
         let places = arrays.adopt(places, len)?;
-        if self.count() == 1 {
+        if self.count() <= 1 {
             return Ok(places);
         }
         let rows = (&places / self.row as u32).eval()?.into_buffer()?;
         let bits = usize::BITS - (self.count() - 1).leading_zeros();
-        let places = radix::sort_pairs(arrays.jit(), rows, places.into_buffer()?, bits)?;
+        let places = Some(places.into_buffer()?);
+        let places = radix::sort_pairs(arrays.jit(), &rows, places, bits)?;
         arrays.adopt(places, len)
     }
 

@@ -39,7 +39,7 @@ impl Arrays {
         let all = parts.iter().filter_map(|part| part.dims().get(axis)).sum();
         let dims = first.dims().iter().enumerate();
         let dims = dims.map(|(at, dim)| if at == axis { all } else { *dim });
-        let mut whole = self.zeros(Shape::of(dims))?;
+        let mut whole = self.unspecified(Shape::of(dims))?;
         let mut start = 0;
         for part in parts {
             let end = start + part.dims().get(axis).copied().unwrap_or(0);

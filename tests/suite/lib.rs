@@ -22,6 +22,7 @@ mod array_oracle;
 mod array_order;
 mod array_search;
 mod array_shapes;
+mod array_sizes;
 mod array_structure;
 mod arrays;
 mod barrier_votes;
@@ -146,6 +147,7 @@ pub fn cases() -> Vec<Case> {
         array_order::CASES,
         array_search::CASES,
         array_shapes::CASES,
+        array_sizes::CASES,
         array_structure::CASES,
         arrays::CASES,
         addresses::CASES,

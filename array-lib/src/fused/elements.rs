@@ -23,7 +23,7 @@ pub(super) struct Param<'k> {
 
 /// Which element of the result a thread is at.
 #[derive(Copy, Clone)]
-enum At<'k> {
+pub(super) enum At<'k> {
     /// The one with this index.
     Index(Val<'k>),
     /// An element of an index along all dimensions but the last, and one along the last; its index.
@@ -86,24 +86,50 @@ impl<'k> Elements<'_, '_, 'k> {
     /// Describes the element-wise kernel: each thread stores an element.
     pub(crate) fn store_all(&self) {
         let k = self.k;
+        if let Some(dim) = self.fused.tiled.dim {
+            return self.store_tiled(dim);
+        }
         let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) else {
             let i = match self.fused.wide {
                 false => k.global_id().x(),
                 true => k.global_id_u64().x(),
             };
-            if self.fused.items > 1 {
-                self.store_several(self.fused.items);
-                return;
+            match (self.fused.items, self.fused.adjacent) {
+                (1, _) => {}
+                (items, 1) => return self.store_several(items),
+                (items, _) => return self.store_adjacent(items),
             }
             k.if_(i.lt(self.results()), || self.store(At::Index(i)));
             return;
         };
         // Each row has its blocks, of which all threads are in it.
-        let (here, block) = (k.block_idx().x(), k.block_dim().x());
-        let blocks = (row + (block - 1u32)) / block;
+        let (here, block, wide) = (k.block_idx().x(), k.block_dim().x(), self.fused.adjacent);
+        let of_block = block * wide;
+        let blocks = (row + (of_block - 1u32)) / of_block;
         let outer = here / blocks;
-        let i = (here - outer * blocks) * block + k.thread_idx().x();
-        k.if_(i.lt(row), || self.store(At::Row(outer, i, outer * row + i)));
+        let i = ((here - outer * blocks) * block + k.thread_idx().x()) * wide;
+        let index = outer * row + i;
+        match wide {
+            1 => {
+                k.if_(i.lt(row), || self.store(At::Row(outer, i, index)));
+            }
+            _ => {
+                k.if_(i.lt(row), || self.store_run(At::Row(outer, i, index)));
+            }
+        }
+    }
+
+    /// Stores elements next to each other of a row, which has a multiple of so many.
+    fn store_run(&self, at: At<'k>) {
+        let (index, places) = (at.index(), self.places_at(None, 0, at));
+        let value = |item: u32| {
+            let beside = self.beside(&places, 0, item);
+            self.read(&beside, At::Index(index + item))
+        };
+        let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
+        for (item, value) in (0..).zip(values) {
+            self.out.at(index + item).set(value);
+        }
     }
 
     /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is
@@ -124,6 +150,43 @@ impl<'k> Elements<'_, '_, 'k> {
                 self.store(At::Index(i))
             });
         });
+    }
+
+    /// Describes that each thread stores elements next to each other, as many as one access has.
+    fn store_adjacent(&self, items: u32) {
+        let (k, results) = (self.k, self.results());
+        let first = k.global_id().x() * items;
+        let place = |item: u32| At::Index(first + item);
+        let all = || {
+            let values: Vec<_> = (0..items).map(|item| self.value_at(place(item))).collect();
+            for (item, value) in (0..).zip(values) {
+                self.out.at(first + item).set(value);
+            }
+        };
+        k.if_((first + (items - 1)).lt(results), all).else_(|| {
+            k.for_loop(first, results, 1u32, Unroll::Never, |i| {
+                self.store(At::Index(i))
+            });
+        });
+    }
+
+    /// Where the operands' elements lie that are so many further along a group.
+    pub(crate) fn beside(&self, places: &Places<'k>, group: usize, by: u32) -> Places<'k> {
+        if by == 0 {
+            return places.clone();
+        }
+        let operands = self.fused.operands.iter().zip(&self.params).zip(places);
+        let place = |((operand, param), place): ((&Operand<'_>, &Param<'k>), &Option<Val<'k>>)| {
+            let (Access::Strided(inners), Some(place)) = (operand.access, *place) else {
+                return *place;
+            };
+            Some(match (inners[group], param.strides[group].last()) {
+                (Inner::Unit, _) => place + by,
+                (Inner::Any, Some(stride)) => place + *stride * by,
+                (Inner::Same | Inner::Still | Inner::Any, _) => place,
+            })
+        };
+        operands.map(place).collect()
     }
 
     /// The index of a group along each of its dimensions.
@@ -147,7 +210,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// How far from its first element an operand has the one at these coordinates.
-    fn shift(
+    pub(super) fn shift(
         &self,
         param: &Param<'k>,
         group: usize,
@@ -168,7 +231,7 @@ impl<'k> Elements<'_, '_, 'k> {
         terms.into_iter().reduce(|a, b| a + b)
     }
 
-    fn moved(
+    pub(super) fn moved(
         &self,
         param: &Param<'k>,
         from: Option<Val<'k>>,
@@ -253,8 +316,21 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     fn read(&self, places: &Places<'k>, at: At<'k>) -> Val<'k> {
+        self.read_with(places, at, &|_| None)
+    }
+
+    /// The element of operands that lie there, or are known.
+    pub(super) fn read_with(
+        &self,
+        places: &Places<'k>,
+        at: At<'k>,
+        known: &dyn Fn(usize) -> Option<Val<'k>>,
+    ) -> Val<'k> {
         let index = at.index();
         let read = |position: usize| {
+            if let Some(known) = known(position) {
+                return known;
+            }
             let (operand, param) = (&self.fused.operands[position], &self.params[position]);
             let place = match operand.access {
                 Access::Linear => index,

@@ -41,6 +41,9 @@ use crate::value::{KernelType, bytes_of, vec_from_bytes};
 /// let mut y = unsafe { Buffer::<u32>::uninit(&device, 2)? };
 /// y.write(&[3, 4])?;
 /// assert_eq!(y.to_vec()?, [3, 4]);
+/// let mut z = Buffer::<f32>::unspecified(&device, 2)?; // of any values, and safe
+/// z.fill(0.5)?;
+/// assert_eq!(z.to_vec()?, [0.5; 2]);
 /// assert_eq!((x.len(), zeros.is_empty()), (3, false));
 /// assert_eq!(x.device_id(), zeros.device_id());
 /// let (left, right) = x.split_at_mut(2);
@@ -205,6 +208,25 @@ impl<T: KernelType> Buffer<T> {
     /// As there.
     #[doc(hidden)]
     pub unsafe fn uninit_in(device: &Device, stream: &OrderedStream, len: usize) -> Result<Self> {
+        let alloc = |bytes, uses: &Uses| device.alloc_in(stream, bytes, uses);
+        Self::allocate(device, len, alloc)
+    }
+
+    /// A buffer of `len` elements whose values are not specified, which costs less than one of zeros: for kernels that
+    /// write all of them. What it holds is what earlier buffers of the process have left, or zeros.
+    ///
+    /// It needs no `unsafe`: memory of a device is initialized, of this CPU by zeros when it is taken from the system,
+    /// and any bits are a value of the type, or what is none is an error where the host reads it ([`KernelType`]).
+    ///
+    /// # Errors
+    /// Out of memory, or a device that has failed.
+    pub fn unspecified(device: &Device, len: usize) -> Result<Self> {
+        Self::unspecified_in(device, device.streams().own(), len)
+    }
+
+    /// [`Buffer::unspecified`] in a stream of the device.
+    #[doc(hidden)]
+    pub fn unspecified_in(device: &Device, stream: &OrderedStream, len: usize) -> Result<Self> {
         let alloc = |bytes, uses: &Uses| device.alloc_in(stream, bytes, uses);
         Self::allocate(device, len, alloc)
     }

@@ -249,6 +249,36 @@ impl Jit {
         unsafe { Buffer::uninit_in(&self.0.device, self.order(), len) }
     }
 
+    /// A buffer of `len` elements on the device whose values are not specified, for kernels that write all of them.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn number(out: &mut [u32]) {
+    ///     let i = global_id().x;
+    ///     if i < out.len() {
+    ///         out[i] = i as u32;
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x: Buffer<u32> = jit.unspecified(1000)?; // nothing is cleared first
+    /// number.launch(&jit, grid_for(1000, 256), &mut x)?;
+    /// assert_eq!(x.to_vec()?[999], 999);
+    /// let y = Buffer::<bool>::unspecified(jit.device(), 3)?;
+    /// assert_eq!(y.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Buffer::unspecified`].
+    pub fn unspecified<T: KernelType>(&self, len: usize) -> Result<Buffer<T>> {
+        Buffer::unspecified_in(&self.0.device, self.order(), len)
+    }
+
     /// The global of a name, by which kernels of this `Jit` share memory
     /// ([`KernelBuilder::global`](kiln_compiler::build::KernelBuilder::global)), as an array of `T`.
     ///

@@ -66,6 +66,9 @@ impl OnHostDevice {
     }
 }
 
+/// What every byte of new memory is.
+const UNSPECIFIED: u8 = 0xa5;
+
 struct Timestamp(Instant);
 
 impl Marker for Timestamp {
@@ -80,7 +83,14 @@ impl Backend for OnHostDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
-        self.memory.alloc(bytes)
+        let address = self.memory.alloc(bytes)?;
+        // What nobody has written is no zeros, so that tests find who relies on that. From the host's side it is
+        // initialized.
+        self.memory.with(address, bytes, |to| {
+            // SAFETY: the pointer is valid for that many bytes of device memory, which no Rust reference points into.
+            unsafe { to.write_bytes(UNSPECIFIED, bytes) }
+        })?;
+        Ok(address)
     }
 
     fn memory_stats(&self) -> Option<MemoryStats> {

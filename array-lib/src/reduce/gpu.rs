@@ -1,0 +1,280 @@
+//! Folds as GPUs have them: threads read elements next to each other at once, and several times before they fold; what
+//! the threads of a block have is folded by shuffles.
+
+use kiln_device_stdlib::index::Index;
+use kiln_device_stdlib::warp::{FULL_MASK, Warp};
+use kiln_jit_core::build::{KernelBuilder, Val, Var};
+use kiln_jit_core::ir::{AtomicOp, Ordering, Scope, Type, Unroll};
+use kiln_jit_core::launch::grid_for;
+
+use super::{BLOCK, Fold, Plan};
+use crate::fused::Fused;
+use crate::signature::Way;
+
+/// Threads of a warp.
+const WARP: u32 = 32;
+
+/// How many times a thread reads before it folds what it has read.
+const DEPTH: u32 = 8;
+
+/// How many blocks a multiprocessor has of those that fold all elements.
+const BLOCKS: u32 = 4;
+
+/// The most bytes of an element of which blocks that fold columns have those of all threads in shared memory.
+const MOST_BYTES: usize = 64;
+
+/// How many blocks fold all elements, of which there are so many.
+pub(super) fn blocks_for_all(fused: &Fused<'_>, multiprocessors: u32) -> u32 {
+    let most = multiprocessors.max(1) * BLOCKS;
+    grid_for(fused.shape.len(), BLOCK * fused.adjacent()).min(most)
+}
+
+/// How dimensions are folded of which some stay; `None` if not by what is here.
+pub(super) fn plan(
+    fused: &Fused<'_>,
+    (kept, folded): (usize, usize),
+    bytes: usize,
+    multiprocessors: u32,
+) -> Option<Plan> {
+    let count = fused.adjacent() as usize;
+    let threads = multiprocessors.max(1) as usize * 2048;
+    if fused.along() == 1 {
+        let block = BLOCK as usize * count;
+        if kept * WARP as usize >= threads / 2 || folded < 2 * block {
+            let lanes = folded.div_ceil(4 * count).next_power_of_two();
+            let lanes = lanes.clamp(1, WARP as usize);
+            let blocks = (kept * lanes).div_ceil(BLOCK as usize);
+            return Some(Plan {
+                way: Way::Lanes(lanes as u32),
+                grid: (blocks as u32, 1),
+                block: BLOCK,
+                parts: 1,
+                passed: None,
+            });
+        }
+        let most = threads / BLOCK as usize;
+        let parts = (most / kept).min(folded / (DEPTH as usize * block)).max(1);
+        return Some(Plan {
+            way: Way::LongRows,
+            grid: ((kept * parts) as u32, 1),
+            block: BLOCK,
+            parts,
+            passed: Some(parts as u32),
+        });
+    }
+    if bytes > MOST_BYTES {
+        return None;
+    }
+    let along = kept.div_ceil(count).next_power_of_two();
+    let along = along.clamp(1, WARP as usize);
+    let blocks = kept.div_ceil(along * count);
+    let rows = BLOCK as usize / along;
+    let most = (threads / BLOCK as usize).div_ceil(blocks);
+    // A grid has at most 65,535 blocks along y.
+    let parts = most.min(folded / (rows * 64)).clamp(1, 65_535);
+    let step = folded.div_ceil(parts);
+    Some(Plan {
+        way: Way::Tall(along as u32),
+        grid: (blocks as u32, parts as u32),
+        block: BLOCK,
+        parts,
+        passed: Some(step as u32),
+    })
+}
+
+impl<'k> Fold<'_, '_, '_, 'k> {
+    fn shuffled(&self, value: Val<'k>, lanes: u32) -> Val<'k> {
+        self.k.shuffle_down(FULL_MASK, value, lanes, WARP)
+    }
+
+    /// What the first `lanes` lanes of each warp have, for its first.
+    fn of_lanes(&self, sum: &Var<'k>, lanes: u32) {
+        let mut apart = lanes / 2;
+        while apart > 0 {
+            let own = sum.get();
+            sum.set((self.op)(own, self.shuffled(own, apart)));
+            apart /= 2;
+        }
+    }
+
+    /// What the threads of a block have, for its first thread.
+    fn of_block(&self, sum: &Var<'k>) {
+        let (k, warps) = (self.k, BLOCK / WARP);
+        let thread = k.thread_idx().x();
+        let tile = k.shared_array("warps", self.out.at(0).ty(), warps);
+        self.of_lanes(sum, WARP);
+        k.if_((thread % WARP).eq(0), || tile.at(thread / WARP).set(*sum));
+        k.barrier();
+        k.if_(thread.lt(WARP), || {
+            sum.set(self.identity);
+            k.if_(thread.lt(warps), || sum.set(tile.at(thread)));
+            self.of_lanes(sum, warps);
+        });
+    }
+
+    /// Folds all elements: each block its share, of which threads read elements next to each other; the block that is
+    /// done last folds what all have left (CUDA guide, "Memory Fence Functions", on sums in one pass). The result has
+    /// place 0, what blocks leave the places behind it.
+    pub(super) fn total(&self, counters: Val<'k>, counter: Val<'k>) {
+        let (k, grid) = (self.k, self.k.grid_dim().x());
+        self.shares();
+        self.of_block(&self.sum);
+        let (thread, block) = (k.thread_idx().x(), k.block_idx().x());
+        let is_first = thread.eq(0);
+        k.if_(grid.eq(1), || {
+            k.if_(is_first, || self.out.at(0).set(self.sum));
+        })
+        .else_(|| {
+            let done = k.shared_array("done", Type::U32, 1);
+            k.if_(is_first, || {
+                self.out.at(block + 1u32).set(self.sum);
+                // What this block has left is seen by whoever counts later, and what others left by this one.
+                let before = counters.at(counter).atomic(
+                    AtomicOp::Add,
+                    1u32,
+                    Ordering::AcquireRelease,
+                    Scope::Device,
+                );
+                done.at(0).set(before + 1u32);
+            });
+            k.barrier();
+            k.if_(done.at(0).get().eq(grid), || {
+                let sum = k.var("total", self.identity);
+                k.for_loop(thread, grid, BLOCK, Unroll::Never, |from| {
+                    sum.set((self.op)(sum.get(), self.out.at(from + 1u32).get()));
+                });
+                self.of_block(&sum);
+                k.if_(is_first, || self.out.at(0).set(sum));
+            });
+        });
+    }
+
+    /// Folds a block's share of all elements.
+    fn shares(&self) {
+        let (k, fused) = (self.k, self.fused);
+        let (count, wide) = (self.elements.count(0), fused.adjacent());
+        let number = |n: u32| fused.widened(k.lit(Type::U32, n));
+        let (thread, block) = (k.thread_idx().x(), fused.widened(k.block_idx().x()));
+        let grid = fused.widened(k.grid_dim().x());
+        let tile = BLOCK * wide * DEPTH;
+        // In whole rounds each block has a tile.
+        let tiles = count / (grid * number(tile)) * grid;
+        k.for_loop(block, tiles, grid, Unroll::Never, |at| {
+            let first = at * number(tile) + fused.widened(thread * wide);
+            let last = (DEPTH - 1) * BLOCK * wide + wide - 1;
+            k.if_((first + number(last)).lt(count), || {
+                for step in 0..DEPTH {
+                    for item in 0..wide {
+                        let at = first + number(step * BLOCK * wide + item);
+                        self.add(self.elements.at(at));
+                    }
+                }
+            });
+        });
+        // The rest is counted in runs of elements next to each other, so that LLVM sees where they begin.
+        let (place, runs) = (
+            block * number(BLOCK) + fused.widened(thread),
+            count / number(wide),
+        );
+        let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
+        k.for_loop(first, runs, step, Unroll::By(4), |run| {
+            for item in 0..wide {
+                self.add(self.elements.at(run * number(wide) + number(item)));
+            }
+        });
+        if wide > 1 {
+            let last = runs * number(wide) + place;
+            k.if_(last.lt(count), || self.add(self.elements.at(last)));
+        }
+    }
+
+    /// Folds elements along rows, of which a thread has runs next to each other: from the first on each so many
+    /// further.
+    fn go_along_runs(&self, from: &[Option<Val<'k>>], (first, step): (Val<'k>, Val<'k>)) {
+        let (k, wide, from) = (self.k, self.fused.adjacent(), from.to_vec());
+        let number = |n: u32| self.fused.widened(k.lit(Type::U32, n));
+        let runs = self.elements.count(1) / number(wide);
+        k.for_loop(first, runs, step, Unroll::By(DEPTH / 2), |run| {
+            let i = run * number(wide);
+            let places = self.elements.places(Some(&from), 1, i);
+            for item in 0..wide {
+                let beside = self.elements.beside(&places, 1, item);
+                self.add(self.elements.value(&beside, i));
+            }
+        });
+    }
+
+    /// Folds a row by so many lanes of a warp.
+    pub(super) fn lanes(&self, lanes: u32) {
+        let (k, fused) = (self.k, self.fused);
+        let thread = k.thread_idx().x();
+        let row = k.block_idx().x() * (BLOCK / lanes) + thread / lanes;
+        let (rows, row) = (self.elements.count(0), fused.widened(row));
+        let lane = thread % lanes;
+        k.if_(row.lt(rows), || {
+            let places = self.elements.places(None, 0, row);
+            let step = fused.widened(k.lit(Type::U32, lanes));
+            self.go_along_runs(&places, (fused.widened(lane), step));
+        });
+        self.of_lanes(&self.sum, lanes);
+        k.if_(row.lt(rows) & lane.eq(0), || self.out.at(row).set(self.sum));
+    }
+
+    /// Folds a row, or a share of it: each row has so many blocks.
+    pub(super) fn long_rows(&self, parts: Val<'k>) {
+        let (k, fused) = (self.k, self.fused);
+        let (here, thread) = (k.block_idx().x(), k.thread_idx().x());
+        let row = here / parts;
+        let part = here - row * parts;
+        let places = self.elements.places(None, 0, fused.widened(row));
+        let first = fused.widened(part * BLOCK + thread);
+        self.go_along_runs(&places, (first, fused.widened(parts * BLOCK)));
+        self.of_block(&self.sum);
+        k.if_(thread.eq(0), || self.out.at(here).set(self.sum));
+    }
+
+    /// Folds columns, or so many elements of each: a block has threads beside each other along them, each of which has
+    /// columns next to each other, and below each other along what is folded.
+    pub(super) fn tall(&self, along: u32, step: Val<'k>) {
+        let (k, fused, wide) = (self.k, self.fused, self.fused.adjacent());
+        let (thread, rows) = (k.thread_idx().x(), BLOCK / along);
+        let (columns, end) = (self.elements.count(0), self.elements.count(1));
+        let (step, part) = (fused.widened(step), fused.widened(k.block_idx().y()));
+        let left = fused.widened(k.block_idx().x() * (along * wide));
+        let column = left + fused.widened(thread % along * wide);
+        let sums: Vec<Var<'k>> = (0..wide).map(|_| k.var("sum", self.identity)).collect();
+        k.if_(column.lt(columns), || {
+            let from = self.elements.places(None, 0, column);
+            let first = part * step + fused.widened(thread / along);
+            let (end, rows) = (end.min(part * step + step), k.lit(Type::U32, rows));
+            k.for_loop(first, end, fused.widened(rows), Unroll::By(DEPTH), |i| {
+                let places = self.elements.places(Some(&from), 1, i);
+                for (item, sum) in (0..).zip(&sums) {
+                    let beside = self.elements.beside(&places, 0, item);
+                    let value = self.elements.value(&beside, i);
+                    sum.set((self.op)(sum.get(), value));
+                }
+            });
+        });
+        let tile = k.shared_array("tile", self.out.at(0).ty(), BLOCK * wide);
+        for (item, sum) in (0..).zip(&sums) {
+            tile.at(thread * wide + item).set(*sum);
+        }
+        k.barrier();
+        let column = left + fused.widened(thread);
+        k.if_(thread.lt(along * wide) & column.lt(columns), || {
+            let sum = k.var("column", tile.at(thread));
+            for row in 1..rows {
+                let other = tile.at(thread + row * (along * wide)).get();
+                sum.set((self.op)(sum.get(), other));
+            }
+            self.out.at(part * columns + column).set(sum);
+        });
+    }
+}
+
+/// The parameters of a kernel that folds all elements, behind the neutral element.
+pub(super) fn counter(k: &KernelBuilder) -> (Val<'_>, Val<'_>) {
+    let counters = k.slice_mut("counters", Type::U32);
+    (counters, k.param("counter", Type::U32))
+}
