@@ -17,7 +17,7 @@ chapter![
 fn architecture_of(jit: &Jit) -> u32 {
     match jit.target() {
         Target::Ptx(target) => target.sm,
-        Target::Custom(target) => architecture(&target).map_or(0, |target| target.sm),
+        Target::Custom(target) => architecture(target).map_or(0, |target| target.sm),
         Target::Cpu(_) | Target::Interpreter => 0,
     }
 }
