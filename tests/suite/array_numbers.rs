@@ -201,7 +201,7 @@ fn more_elements_than_indices(jit: &Jit) -> Outcome {
         ],
     );
     let many = |result: Result<Array<u32>, ArrayError>| {
-        let error = result.err().expect("it is refused");
+        let error = result.expect_err("it is refused");
         assert!(
             matches!(
                 error,
