@@ -22,6 +22,8 @@ mod array_structure;
 mod arrays;
 mod barrier_votes;
 mod control;
+mod directives;
+pub mod directives_random;
 mod extensions;
 mod faults;
 pub mod files;
@@ -123,6 +125,8 @@ pub fn cases() -> Vec<Case> {
         arithmetic::CASES,
         math::CASES,
         control::CASES,
+        directives::CASES,
+        directives_random::CASES,
         memory::CASES,
         memory_model::CASES,
         faults::CASES,
