@@ -65,6 +65,7 @@ pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
 pub use kiln_device_stdlib::{global, intrinsic};
 pub use kiln_directives as directives;
+pub use kiln_directives_macro::offload;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
 pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};

@@ -127,7 +127,7 @@ impl Check<'_> {
             return Ok(());
         }
         let too_large = "its numbers are too large to be reasoned about; choose smaller extents, or promise by \
-                         `assume(independent)` what is so";
+                         `unsafe(independent)` what is so";
         let Some(question) = self.question(order) else {
             return Err(self.cannot_prove(order, too_large));
         };
@@ -494,7 +494,7 @@ impl Check<'_> {
             return self.cannot_prove(
                 order,
                 "an index, a bound of a loop around or a condition around is not of sums of the loops' counters times \
-                 numbers; write it so, or promise by `assume(independent)` what is so",
+                 numbers; write it so, or promise by `unsafe(independent)` what is so",
             );
         }
         let place =
@@ -524,7 +524,8 @@ impl Check<'_> {
             schedule: self.schedule.to_string(),
             fix: match is_one_thread {
                 true => {
-                    "put a `barrier` between them if they are of one block, or distribute the loops around them alike"
+                    "put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread \
+                     of each block do it by `singular`"
                 }
                 false => {
                     "leave that loop sequential, or let its iterations use elements of their own"

@@ -45,8 +45,8 @@ pub enum DirectiveError {
     },
     /// A loop that is distributed over a dimension that the grid does not have.
     #[error("{}", error_text!(
-        "{place}: the loop is the {level}th of its nest that is distributed over {what}, and {of} has {dims} of them: \
-         give it {level} or take the clause away"
+        "{place}: the loop is number {level} of its nest that is distributed over {what}, and {of} has {dims} of \
+         them: give it {level} or take the clause away"
     ))]
     Level {
         /// Where the loop is.
@@ -143,6 +143,9 @@ pub enum DirectiveError {
         /// What is not known.
         what: String,
     },
+    /// A slice that a region uses and that is not on the device.
+    #[error("a region uses a slice that is not on the device: copy it there before the launch")]
+    Absent,
     /// Something that several threads would do and the sequential program does once.
     #[error("{}", error_text!(
         "{place}: {what}, and several threads execute it for one iteration of the program, as no loop around it is \

@@ -16,6 +16,7 @@
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `private` | variables that iterations hand on |
 //! | `kernel` | programs as kernels |
+//! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
 //! | `error` | what is refused |
 //!
 //! The directives are those of hiCUDA (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", IEEE TPDS 22(1),
@@ -33,6 +34,7 @@ mod kernel;
 mod levels;
 pub mod marks;
 mod meeting;
+mod offload;
 mod owner;
 mod private;
 mod program;
@@ -43,5 +45,12 @@ mod uniform;
 pub use affine::Known;
 pub use error::{DirectiveError, ScheduleError};
 pub use kernel::Scheduled;
+pub use offload::Report;
 pub use program::Program;
 pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
+
+/// What the code that `#[offload]` writes refers to.
+#[doc(hidden)]
+pub mod macros {
+    pub use crate::offload::*;
+}

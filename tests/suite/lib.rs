@@ -50,6 +50,7 @@ mod rust_limits;
 mod rust_math;
 mod rust_memory;
 mod rust_methods;
+mod rust_offload;
 mod rust_options;
 mod rust_papers;
 mod rust_print;
@@ -170,6 +171,7 @@ pub fn cases() -> Vec<Case> {
         rust_math::CASES,
         rust_memory::CASES,
         rust_methods::CASES,
+        rust_offload::CASES,
         rust_options::CASES,
         rust_print::CASES,
         rust_papers::CASES,
