@@ -327,6 +327,22 @@ refused! {
         }
     }, expect!["the atomic operation at tests/directives.rs:325:13 and the atomic operation at tests/directives.rs:325:13 use one element of `x`, in iterations of the loop at tests/directives.rs:324:9 that follow one another, and under `tblock(1) thread(32) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
 
+    a_reference_to_one_of_two, [1], [32], |x, _y, n| {
+        let (mut a, mut b) = (1, 2);
+        let one = if n > 5 { &mut a } else { &mut b };
+        *one = 5;
+        x[0] = a + b;
+    }, expect![[""]];
+
+    memory_of_the_block, [1], [32], |x, _y, n| {
+        let tile = shared!([u32; 32]);
+        marks::partition(0, 1);
+        for i in 0..n {
+            tile[i % 32] = 1;
+            x[i] = tile[i % 32];
+        }
+    }, expect![[""]];
+
     no_dimensions, [], [32], |x, _y, _n| {
         x[0] = 1;
     }, expect!["tblock(): a grid has one dimension or more, each of at least 1"];

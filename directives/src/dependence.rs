@@ -32,6 +32,14 @@ pub(crate) fn check(
         accesses: &accesses,
         affine: Affine::new(function, known),
     };
+    for access in &accesses.all {
+        if access.writes && !access.is_of_param(function) {
+            return Err(DirectiveError::Unknown {
+                place: program.place(function.insts[access.inst].location),
+                what: "a write to memory that is no slice of the region's own parameters, or one of several".to_owned(),
+            });
+        }
+    }
     for (number, first) in accesses.all.iter().enumerate() {
         for second in &accesses.all[number..] {
             if first.writes || second.writes {
