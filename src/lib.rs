@@ -52,6 +52,7 @@
 //! | [`prelude`] | what most programs need: `use kiln::prelude::*;` |
 //! | [`stdlib`] | what kernels can call, in chapters |
 //! | [`array`](mod@array) | arrays whose expressions become kernels |
+//! | [`directives`] | sequential loop nests that become kernels |
 //! | [`core::jit`] | the [`Jit`]: its options, prepared launches, what is kept |
 //! | [`core::build`] | the builder |
 //! | [`core::hook`] | hooks; [`core::prelude`](mod@core::prelude) is for those who write some |
@@ -63,6 +64,8 @@
 pub use kiln_array_lib as array;
 pub use kiln_device_stdlib as stdlib;
 pub use kiln_device_stdlib::{global, intrinsic};
+pub use kiln_directives as directives;
+pub use kiln_directives_macro::offload;
 pub use kiln_hooks as hooks;
 pub use kiln_jit_core as core;
 pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};

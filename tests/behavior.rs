@@ -8,6 +8,7 @@ mod checks;
 mod choices;
 mod cpu_code;
 mod cpu_warps;
+mod directives;
 mod errors;
 mod foreign;
 mod front_ends;

@@ -29,13 +29,18 @@ fn numbers(count: usize) -> Vec<i64> {
     (0..count).map(number).collect()
 }
 
+/// The sum of numbers of 32 bits, which has 64.
+fn total(x: &[i64]) -> i64 {
+    x.iter().map(|x| i64::from(*x as i32)).sum()
+}
+
 /// Of four blocks of a GPU a round has 32,768 elements of 4 bytes.
 fn folds_of_all_elements(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     for n in [1023, 4099, 32_768, 70_001] {
         let x = numbers(n);
         let narrow = arrays.vector(x.iter().map(|x| *x as i32).collect::<Vec<_>>())?;
-        assert_eq!(narrow.sum()?, x.iter().sum::<i64>() as i32, "{n}");
+        assert_eq!(narrow.sum()?, total(&x), "{n}");
         let wide = arrays.vector(x.clone())?;
         assert_eq!((&wide * 3 + 1).sum()?, x.iter().map(|x| 3 * x + 1).sum());
         let most = x.iter().copied().max().unwrap_or_default();
@@ -63,8 +68,8 @@ fn folds_of_elements_that_begin_anywhere(jit: &Jit) -> Outcome {
     let all = arrays.vector(x.iter().map(|x| *x as i32).collect::<Vec<_>>())?;
     for start in 0..5 {
         let part = all.slice(s![start..])?;
-        let want: i64 = x[start as usize..].iter().sum();
-        assert_eq!(part.sum()?, want as i32, "{start}");
+        let want = total(&x[start as usize..]);
+        assert_eq!(part.sum()?, want, "{start}");
         let moved = (&part + &part).eval()?.to_vec()?;
         let doubled = x[start as usize..].iter().map(|x| 2 * *x as i32);
         assert!(moved.into_iter().eq(doubled), "{start}");

@@ -28,6 +28,8 @@ mod arrays;
 mod barrier_votes;
 mod block_orders;
 mod control;
+mod directives;
+pub mod directives_random;
 mod extensions;
 mod faults;
 pub mod files;
@@ -56,6 +58,7 @@ mod rust_limits;
 mod rust_math;
 mod rust_memory;
 mod rust_methods;
+mod rust_offload;
 mod rust_options;
 mod rust_papers;
 mod rust_print;
@@ -132,6 +135,8 @@ pub fn cases() -> Vec<Case> {
         arithmetic::CASES,
         math::CASES,
         control::CASES,
+        directives::CASES,
+        directives_random::CASES,
         memory::CASES,
         memory_model::CASES,
         faults::CASES,
@@ -184,6 +189,7 @@ pub fn cases() -> Vec<Case> {
         rust_math::CASES,
         rust_memory::CASES,
         rust_methods::CASES,
+        rust_offload::CASES,
         rust_options::CASES,
         rust_print::CASES,
         rust_papers::CASES,

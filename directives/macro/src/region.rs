@@ -1,0 +1,185 @@
+//! A kernel region as a `#[device_fn]` with marks.
+
+use proc_macro2::{Ident, TokenStream};
+use quote::{format_ident, quote, quote_spanned};
+use syn::spanned::Spanned;
+use syn::visit_mut::{self, VisitMut};
+use syn::{Block, Error, Expr, Result, Stmt, Type, parse_quote};
+
+use crate::capture::{Captures, Kind, Variables};
+use crate::clauses::{Directive, Grid, directive, is_directive};
+use crate::sequential::{attributes_of, is_barrier};
+
+/// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
+/// the variables of the function.
+pub(crate) fn launch(
+    name: &Ident,
+    grid: &Grid,
+    block: &Block,
+    variables: &Variables,
+) -> Result<TokenStream> {
+    let captures = Captures::of(block, variables)?;
+    let mut marked = block.clone();
+    let mut marks = Marks::default();
+    marks.visit_block_mut(&mut marked);
+    if let Some(error) = marks.error {
+        return Err(error);
+    }
+    let (mut params, mut brought, mut known, mut args, mut written) =
+        (vec![], vec![], vec![], vec![], vec![]);
+    for (variable, used) in &captures.used {
+        let ident = Ident::new(variable, block.span());
+        let present = present(variable);
+        match &variables[variable].kind {
+            Kind::Slice { element, .. } => {
+                let mutability = used.writes.then(|| quote!(mut));
+                params.push(quote!(#ident: & #mutability [#element]));
+                brought.push(quote!(#present.bring(__offload, &#ident[..])?;));
+                known.push(quote!(#present.known()));
+                args.push(match used.writes {
+                    true => quote!(#present.written()?),
+                    false => quote!(#present.read()?),
+                });
+                written.extend(used.writes.then(|| quote!(let _ = &mut #ident[..];)));
+            }
+            Kind::Scalar(ty) => {
+                params.push(quote!(#ident: #ty));
+                known.push(match is_integer(ty) {
+                    true => quote!(::kiln::directives::Known::Number(#ident as i128)),
+                    false => quote!(::kiln::directives::Known::Nothing),
+                });
+                args.push(quote!(::kiln::directives::macros::IntoArg::into_arg(#ident)));
+            }
+            Kind::Untyped | Kind::Part | Kind::Inner => {}
+        }
+    }
+    let (
+        Grid {
+            blocks,
+            threads,
+            nowait,
+        },
+        statements,
+    ) = (grid, &marked.stmts);
+    let region = format_ident!("{name}", span = block.span());
+    Ok(quote_spanned! {block.span()=> {
+        #[::kiln::device_fn]
+        fn #region(#(#params),*) {
+            #(#statements)*
+        }
+        static __REGION: ::kiln::directives::macros::Region = ::kiln::directives::macros::Region::new();
+        #(#brought)*
+        #(#written)*
+        let __grid = ::kiln::directives::macros::grid(&[#((#blocks) as u64),*], &[#((#threads) as u64),*])?;
+        let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*])?;
+        __offload.launch(&__scheduled, ::std::vec![#(#args),*], #nowait)?;
+    }})
+}
+
+/// Whether a type is written as an integer.
+fn is_integer(ty: &Type) -> bool {
+    let integers = [
+        "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize",
+    ];
+    match ty {
+        Type::Path(held) => integers.iter().any(|name| held.path.is_ident(name)),
+        _ => false,
+    }
+}
+
+/// The variable that holds what of a slice is on the device.
+pub(crate) fn present(name: &str) -> Ident {
+    format_ident!("__present_{}", name)
+}
+
+/// Puts marks in the place of directives.
+#[derive(Default)]
+struct Marks {
+    in_singular: bool,
+    error: Option<Error>,
+}
+
+impl Marks {
+    fn refuse(&mut self, at: &dyn quote::ToTokens, message: &str) {
+        let error = Error::new_spanned(at.to_token_stream(), message);
+        self.error.get_or_insert(error);
+    }
+
+    /// The statement of an expression with directives.
+    fn directives(&mut self, expr: &mut Expr) -> Option<Stmt> {
+        let attributes = attributes_of(expr)?;
+        let found: Vec<_> = attributes
+            .iter()
+            .filter(|attribute| is_directive(attribute))
+            .cloned()
+            .collect();
+        attributes.retain(|attribute| !is_directive(attribute));
+        let [attribute] = &found[..] else {
+            if let Some(second) = found.get(1) {
+                self.refuse(
+                    second,
+                    "one directive is enough: `loop_partition` has all clauses of a loop",
+                );
+            }
+            return None;
+        };
+        let directive = match directive(attribute) {
+            Ok(directive) => directive?,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return None;
+            }
+        };
+        match (directive, &*expr) {
+            (Directive::Kernel(_), _) => {
+                self.refuse(
+                    attribute,
+                    "a kernel region within a kernel region: take one of them away",
+                );
+                None
+            }
+            (Directive::Partition(_), _) if self.in_singular => {
+                let message = "`loop_partition` within `singular`, which one thread of the block executes: take one of \
+                               them away";
+                self.refuse(attribute, message);
+                None
+            }
+            (Directive::Partition(partition), Expr::ForLoop(_)) => {
+                let marks = partition.marks();
+                visit_mut::visit_expr_mut(self, expr);
+                Some(parse_quote!({ #marks #expr }))
+            }
+            (Directive::Partition(_), _) => {
+                self.refuse(attribute, "`loop_partition` is for a `for` loop");
+                None
+            }
+            (Directive::Singular, Expr::Block(held)) => {
+                let mut block = held.block.clone();
+                let around = std::mem::replace(&mut self.in_singular, true);
+                self.visit_block_mut(&mut block);
+                self.in_singular = around;
+                Some(parse_quote!(if ::kiln::directives::marks::singular() #block))
+            }
+            (Directive::Singular, _) => {
+                self.refuse(attribute, "`singular` is for a block: `#[singular] { .. }`");
+                None
+            }
+        }
+    }
+}
+
+impl VisitMut for Marks {
+    fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
+        if is_barrier(statement) {
+            *statement = parse_quote!(::kiln::prelude::barrier(););
+            return;
+        }
+        if let Stmt::Expr(expr, _) = statement
+            && let Some(marked) = self.directives(expr)
+        {
+            *statement = marked;
+            return;
+        }
+        visit_mut::visit_stmt_mut(self, statement);
+    }
+}

@@ -1,0 +1,46 @@
+//! The function without directives.
+
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, Block, Expr, Stmt};
+
+use crate::clauses::is_directive;
+
+/// Takes the directives out of a block.
+pub(crate) fn without_directives(block: &Block) -> Block {
+    let mut block = block.clone();
+    Strip.visit_block_mut(&mut block);
+    block
+}
+
+/// Whether a statement is the directive `barrier!();`.
+pub(crate) fn is_barrier(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("barrier"))
+}
+
+struct Strip;
+
+impl VisitMut for Strip {
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        block.stmts.retain(|statement| !is_barrier(statement));
+        visit_mut::visit_block_mut(self, block);
+    }
+
+    fn visit_expr_mut(&mut self, expr: &mut Expr) {
+        if let Some(attributes) = attributes_of(expr) {
+            attributes.retain(|attribute| !is_directive(attribute));
+        }
+        visit_mut::visit_expr_mut(self, expr);
+    }
+}
+
+/// The attributes of a block, a loop or an `if`. Of other expressions the compiler says that an attribute is none.
+pub(crate) fn attributes_of(expr: &mut Expr) -> Option<&mut Vec<Attribute>> {
+    Some(match expr {
+        Expr::Block(held) => &mut held.attrs,
+        Expr::ForLoop(held) => &mut held.attrs,
+        Expr::While(held) => &mut held.attrs,
+        Expr::Loop(held) => &mut held.attrs,
+        Expr::If(held) => &mut held.attrs,
+        _ => return None,
+    })
+}

@@ -1,0 +1,353 @@
+//! A program under a schedule: what each thread of the grid executes.
+
+use std::collections::{HashMap, HashSet};
+
+use kiln_jit_core::ir::{FuncId, Function, Inst, InstData, Location, Module, Region, Value};
+use kiln_jit_core::launch::Dim3;
+
+use crate::accesses::is_local;
+use crate::emit::Emit;
+use crate::error::DirectiveError;
+use crate::grid::{Dim, Grid, Mapping, write_grid};
+use crate::program::Program;
+use crate::schedule::{Partition, Schedule};
+use crate::uniform::{Uniform, base_of};
+
+/// A module of what each thread of a grid executes, and the grid.
+#[derive(Clone, Debug)]
+pub(crate) struct Applied {
+    pub(crate) module: Module,
+    pub(crate) grid: Dim3,
+    pub(crate) block: Dim3,
+    /// The arguments behind those of the program.
+    pub(crate) extents: Vec<u32>,
+}
+
+/// The program's loops distributed as a schedule says.
+pub(crate) fn apply(program: &Program, schedule: &Schedule) -> Result<Applied, DirectiveError> {
+    if schedule.loops.len() != program.loops.len() {
+        return Err(DirectiveError::Loops {
+            program: program.name().to_owned(),
+            given: schedule.loops.len(),
+            loops: program.loops.len(),
+        });
+    }
+    let (blocks, threads) = (
+        Mapping::of_blocks(schedule)?,
+        Mapping::of_threads(schedule)?,
+    );
+    let uniform = Uniform::of(program, schedule);
+    crate::levels::check(program, schedule, &uniform)?;
+    let mut module = program.module.clone();
+    let dims = [schedule.blocks.len(), schedule.threads.len()];
+    let (start, grid) = write_grid(&mut module, program.kernel, [&blocks, &threads], dims);
+    let body = module.functions[program.kernel].body;
+    let mut rewrite = Rewrite {
+        program,
+        schedule,
+        uniform: &uniform,
+        grid: &grid,
+        module,
+        kernel: program.kernel,
+        apart: HashSet::new(),
+        before: HashMap::new(),
+    };
+    rewrite.region(body, Levels::default(), None)?;
+    let mut module = rewrite.module;
+    program.take_marks_out(&mut module);
+    module.functions[program.kernel].regions[body]
+        .insts
+        .splice(0..0, start);
+    let extents = blocks
+        .linear
+        .iter()
+        .chain(&threads.linear)
+        .flatten()
+        .copied()
+        .collect();
+    Ok(Applied {
+        module,
+        grid: blocks.hardware,
+        block: threads.hardware,
+        extents,
+    })
+}
+
+/// How many loops around are distributed over blocks, and over threads.
+#[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Levels {
+    pub(crate) blocks: usize,
+    pub(crate) threads: usize,
+    /// Whether one thread of a block is here.
+    pub(crate) singular: bool,
+}
+
+impl Levels {
+    /// Within a loop of this partition.
+    pub(crate) fn within(self, partition: Partition) -> Levels {
+        Levels {
+            blocks: self.blocks + usize::from(partition.over_blocks.is_some()),
+            threads: self.threads + usize::from(partition.over_threads),
+            singular: self.singular,
+        }
+    }
+}
+
+/// A module on the way from a program to what a thread executes.
+pub(crate) struct Rewrite<'p> {
+    pub(crate) program: &'p Program,
+    pub(crate) schedule: &'p Schedule,
+    pub(crate) uniform: &'p Uniform,
+    pub(crate) grid: &'p Grid,
+    pub(crate) module: Module,
+    pub(crate) kernel: FuncId,
+    /// Values that are new and that threads of a block may have different.
+    pub(crate) apart: HashSet<Value>,
+    /// What has to be written before an instruction.
+    pub(crate) before: HashMap<Inst, Vec<Inst>>,
+}
+
+impl Rewrite<'_> {
+    /// Rewrites what is in a region; with a guard, what is not for all threads is executed where it holds.
+    pub(crate) fn region(
+        &mut self,
+        region: Region,
+        levels: Levels,
+        guard: Option<Value>,
+    ) -> Result<(), DirectiveError> {
+        let insts = self.module.functions[self.kernel].regions[region]
+            .insts
+            .clone();
+        let insts = match guard {
+            Some(guard) => self.guarded(insts, levels, guard)?,
+            None => self.list(insts, levels, None)?,
+        };
+        self.module.functions[self.kernel].regions[region].insts = insts;
+        Ok(())
+    }
+
+    /// Rewrites instructions one by one. The guard is for those that hold a barrier, within.
+    pub(crate) fn list(
+        &mut self,
+        insts: Vec<Inst>,
+        levels: Levels,
+        guard: Option<Value>,
+    ) -> Result<Vec<Inst>, DirectiveError> {
+        let mut list = Vec::with_capacity(insts.len());
+        for inst in insts {
+            list.extend(self.before.remove(&inst).into_iter().flatten());
+            let partition = self.partition_of(inst);
+            if partition.is_some() {
+                list.extend(self.distribute(inst, partition, levels, guard)?);
+                continue;
+            }
+            let mut inner = levels;
+            if self.program.singular.contains_key(&inst) {
+                self.let_one_thread_in(inst);
+                inner.singular = true;
+            }
+            let data = self.module.functions[self.kernel].insts[inst].data.clone();
+            for region in data.regions() {
+                self.region(region, inner, guard.filter(|_| self.uniform.meets(inst)))?;
+            }
+            list.extend(self.executed_once(inst, levels)?);
+        }
+        Ok(list)
+    }
+
+    /// An instruction, of which one thread of those that execute the same iterations does what it does to memory:
+    /// the first one along dimensions over which no loop around is distributed.
+    fn executed_once(&mut self, inst: Inst, levels: Levels) -> Result<Vec<Inst>, DirectiveError> {
+        let function = &self.module.functions[self.kernel];
+        if self.program.is_mark(inst) || !acts(function, inst, &self.module) {
+            return Ok(vec![inst]);
+        }
+        let blocks = self.grid.blocks[levels.blocks..].iter();
+        let threads = self.grid.threads[levels.threads..]
+            .iter()
+            .filter(|_| !levels.singular);
+        let firsts: Vec<Value> = blocks.chain(threads).map(|dim| dim.is_first).collect();
+        if firsts.is_empty() {
+            return Ok(vec![inst]);
+        }
+        let at = self.location(inst);
+        let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
+        let Some(is_first) = emit.all(&firsts) else {
+            return Ok(vec![inst]);
+        };
+        let then = emit.region(|inner| inner.list.push(inst));
+        emit.if_(is_first, then);
+        let (list, result) = (
+            emit.list,
+            self.module.functions[self.kernel].insts[inst].result,
+        );
+        match result.filter(|&result| self.is_used(result)) {
+            None => Ok(list),
+            Some(_) => Err(DirectiveError::Repeated {
+                place: self.program.place(at),
+                what: "the result of what is done to memory here is used",
+            }),
+        }
+    }
+
+    /// Whether anything in the program uses a value.
+    fn is_used(&self, value: Value) -> bool {
+        let function = self.program.function();
+        let mut found = false;
+        function.for_each_inst(|_, user| {
+            function.insts[user]
+                .data
+                .for_each_operand(|operand| found |= operand == value);
+        });
+        found
+    }
+
+    /// How the schedule distributes an instruction, if that is a loop.
+    fn partition_of(&self, inst: Inst) -> Partition {
+        let number = self.program.number_of(inst);
+        number.map_or_else(Partition::default, |number| {
+            self.schedule.loops[number].partition
+        })
+    }
+
+    /// Makes the first thread of the block the one that enters an `if`.
+    fn let_one_thread_in(&mut self, inst: Inst) {
+        let first = self.grid.is_first;
+        let data = &mut self.module.functions[self.kernel].insts[inst].data;
+        data.map_operands(|_| first);
+    }
+
+    /// A loop of which a thread executes its share.
+    fn distribute(
+        &mut self,
+        inst: Inst,
+        partition: Partition,
+        levels: Levels,
+        guard: Option<Value>,
+    ) -> Result<Vec<Inst>, DirectiveError> {
+        let node = self.module.functions[self.kernel].insts[inst].clone();
+        let InstData::For {
+            body,
+            index,
+            start,
+            end,
+            step,
+            unroll,
+        } = node.data
+        else {
+            return Ok(vec![inst]);
+        };
+        let inner = levels.within(partition);
+        // Their number has been checked.
+        let block = partition
+            .over_blocks
+            .map(|how| (self.grid.blocks[levels.blocks], how));
+        let thread = partition
+            .over_threads
+            .then(|| self.grid.threads[levels.threads]);
+        let meets = self.uniform.meets(inst);
+        let shares = Shares {
+            block,
+            thread,
+            bounds: [start, end, step],
+            unroll,
+        };
+        let function = &mut self.module.functions[self.kernel];
+        let mut emit = Emit::new(function, node.location);
+        let (own, turn) = match meets {
+            true => shares.write_meeting(&mut emit),
+            false => shares.write(&mut emit),
+        };
+        let list = emit.list;
+        let guard = match (guard, turn.guard) {
+            (Some(outer), Some(own)) => {
+                let mut emit = Emit::new(&mut self.module.functions[self.kernel], node.location);
+                let both = emit.binary(kiln_jit_core::ir::BinaryOp::And, outer, own);
+                let written = emit.list;
+                self.module.functions[self.kernel].regions[turn.region]
+                    .insts
+                    .extend(written);
+                Some(both)
+            }
+            (outer, own) => own.or(outer),
+        };
+        if thread.is_some() || self.uniform.is_varying(index) {
+            self.apart.insert(own);
+        }
+        self.replace_value(index, own, body);
+        self.region(body, inner, guard.filter(|_| meets))?;
+        self.enter_body(&turn, body);
+        Ok(list)
+    }
+
+    /// Puts a value in the place of another in a region and all within.
+    pub(crate) fn replace_value(&mut self, old: Value, new: Value, region: Region) {
+        self.replace_values(&HashMap::from([(old, new)]), self.insts_of(region));
+    }
+
+    /// The instructions of a region.
+    fn insts_of(&self, region: Region) -> Vec<Inst> {
+        self.module.functions[self.kernel].regions[region]
+            .insts
+            .clone()
+    }
+
+    /// Puts values in the place of others in instructions and all within.
+    pub(crate) fn replace_values(&mut self, new: &HashMap<Value, Value>, insts: Vec<Inst>) {
+        let mut open = insts;
+        while let Some(inst) = open.pop() {
+            let function = &mut self.module.functions[self.kernel];
+            let data = &mut function.insts[inst].data;
+            data.map_operands(|value| new.get(&value).copied().unwrap_or(value));
+            for inner in data.regions() {
+                open.extend(function.regions[inner].insts.iter().copied());
+            }
+        }
+    }
+
+    /// Moves what is in a loop's body to the end of the region of a turn.
+    fn enter_body(&mut self, turn: &Turn, body: Region) {
+        let insts = self.insts_of(body);
+        self.module.functions[self.kernel].regions[turn.region]
+            .insts
+            .extend(insts);
+    }
+
+    /// Where an instruction comes from.
+    pub(crate) fn location(&self, inst: Inst) -> Location {
+        self.module.functions[self.kernel].insts[inst].location
+    }
+
+    /// Whether threads of a block may have a value different.
+    pub(crate) fn is_varying(&self, value: Value) -> bool {
+        self.apart.contains(&value) || self.uniform.is_varying(value)
+    }
+}
+
+/// Whether an instruction writes memory that other threads see, or prints.
+fn acts(function: &Function, inst: Inst, module: &Module) -> bool {
+    let data = &function.insts[inst].data;
+    if data.is_local() || data.var_use().is_some() || !data.facts(&module.intrinsics).writes {
+        return false;
+    }
+    match *data {
+        InstData::Store { ptr, .. } => !is_local(function, base_of(function, ptr)),
+        _ => true,
+    }
+}
+
+/// A turn of a distributed loop.
+pub(crate) struct Turn {
+    /// Where what is in the loop goes, behind what is there.
+    pub(crate) region: Region,
+    /// What holds for the threads that have an iteration in the turn; none if that is all.
+    pub(crate) guard: Option<Value>,
+}
+
+/// How a loop is shared out.
+pub(crate) struct Shares {
+    pub(crate) block: Option<(Dim, crate::schedule::OverBlocks)>,
+    pub(crate) thread: Option<Dim>,
+    pub(crate) bounds: [Value; 3],
+    pub(crate) unroll: kiln_jit_core::ir::Unroll,
+}

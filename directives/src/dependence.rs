@@ -1,0 +1,572 @@
+//! Whether threads keep the order of the sequential program wherever it matters.
+//!
+//! Of two accesses to one element, one of which writes it, the one that comes first in the sequential program has to
+//! come first in the kernel. It does if one thread executes both, as each thread goes through its iterations in their
+//! order, or if both are of one block and a barrier comes between. So there is a question for each pair of accesses
+//! and each way in which one execution comes before the other: in an earlier turn of a loop around both, or in the same
+//! turn and earlier in the text. Each is asked as constraints on integers ([`System`]), that are exact where indices
+//! and bounds are sums of loop counters with known factors.
+
+use kiln_jit_core::ir::{Control, Function, Inst};
+
+use crate::accesses::{Access, Accesses, Around};
+use crate::affine::{Affine, Execution, Known, Step};
+use crate::error::DirectiveError;
+use crate::integer::{Linear, System};
+use crate::owner::{Owners, Which};
+use crate::program::Program;
+use crate::schedule::Schedule;
+
+/// Refuses a schedule under which threads depend on each other, for one launch.
+pub(crate) fn check(
+    program: &Program,
+    schedule: &Schedule,
+    known: &[Known],
+) -> Result<(), DirectiveError> {
+    let accesses = Accesses::of(program, schedule)?;
+    let function = program.function();
+    let mut check = Check {
+        program,
+        schedule,
+        function,
+        accesses: &accesses,
+        affine: Affine::new(function, known),
+    };
+    for access in &accesses.all {
+        if access.writes && !access.is_of_param(function) {
+            return Err(DirectiveError::Unknown {
+                place: program.place(function.insts[access.inst].location),
+                what: "a write to memory that is no slice of the region's own parameters, or one of several".to_owned(),
+            });
+        }
+    }
+    for (number, first) in accesses.all.iter().enumerate() {
+        for second in &accesses.all[number..] {
+            if first.writes || second.writes {
+                check.pair(first, second)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+struct Check<'p> {
+    program: &'p Program,
+    schedule: &'p Schedule,
+    function: &'p Function,
+    accesses: &'p Accesses,
+    affine: Affine<'p>,
+}
+
+/// How an execution of `x` comes before one of `y` in the sequential program.
+struct Order<'a> {
+    x: &'a Access,
+    y: &'a Access,
+    /// The loop around both in an earlier turn of which `x` is executed, by its number among those around both; the
+    /// turns of those outside of it are the same. `None`: all turns are the same.
+    carried_by: Option<usize>,
+    /// How many loops are around both.
+    common: usize,
+    /// How many places of the way to `x` and `y` are the same.
+    shared_way: usize,
+}
+
+/// An execution of `x`, a later one of `y`, and what holds of them.
+struct Question {
+    system: System,
+    x: Execution,
+    y: Execution,
+}
+
+/// What has to hold besides for the order to be lost.
+enum Lost {
+    /// Nothing.
+    Always,
+    /// One of these sums is 0 or more.
+    If(Vec<Linear>),
+    /// It is kept.
+    Never,
+}
+
+impl Check<'_> {
+    fn pair(&mut self, a: &Access, b: &Access) -> Result<(), DirectiveError> {
+        if a.base != b.base && a.is_of_param(self.function) && b.is_of_param(self.function) {
+            return Ok(());
+        }
+        let shared_way = a.way.iter().zip(&b.way).take_while(|(a, b)| a == b).count();
+        let common = a.loops.iter().zip(&b.loops);
+        let common = common
+            .take_while(|(a, b)| a.inst == b.inst && a.depth < shared_way)
+            .count();
+        for carried_by in 0..common {
+            let ways = [(a, b), (b, a)];
+            for (x, y) in &ways[..if a.inst == b.inst { 1 } else { 2 }] {
+                let carried_by = Some(carried_by);
+                self.order(&Order {
+                    x,
+                    y,
+                    carried_by,
+                    common,
+                    shared_way,
+                })?;
+            }
+        }
+        // Two arms of an `if` are not both executed in one turn.
+        let places = (a.way.get(shared_way), b.way.get(shared_way));
+        if let (Some(at), Some(then)) = places
+            && at.region == then.region
+        {
+            let (x, y, carried_by) = (a, b, None);
+            self.order(&Order {
+                x,
+                y,
+                carried_by,
+                common,
+                shared_way,
+            })?;
+        }
+        Ok(())
+    }
+
+    fn order(&mut self, order: &Order<'_>) -> Result<(), DirectiveError> {
+        if let Some(number) = order.carried_by
+            && order.x.loops[number].schedule.independent
+        {
+            return Ok(());
+        }
+        let too_large = "its numbers are too large to be reasoned about; choose smaller extents, or promise by \
+                         `unsafe(independent)` what is so";
+        let Some(question) = self.question(order) else {
+            return Err(self.cannot_prove(order, too_large));
+        };
+        let Some(question) = question else {
+            return Ok(());
+        };
+        for which in [Which::Block, Which::Thread] {
+            match self.is_lost(order, &question, which) {
+                Some(Some(system)) => return Err(self.refusal(order, question, &system)),
+                Some(None) => {}
+                None => return Err(self.cannot_prove(order, too_large)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Constraints that hold of an execution of `x` and a later one of `y` that use one element; `Some(None)` if there
+    /// are none such.
+    fn question(&mut self, order: &Order<'_>) -> Option<Option<Question>> {
+        let mut question = Question {
+            system: System::default(),
+            x: Execution::new(),
+            y: Execution::new(),
+        };
+        let outer = order.carried_by.unwrap_or(order.common);
+        for (number, held) in order.x.loops[..order.common].iter().enumerate() {
+            let between = self.between(held, &mut question)?;
+            if number < outer {
+                question.system.equal.push(between);
+            } else if number == outer {
+                let later = between.plus(&Linear::number(-1), 1)?;
+                question.system.at_least.push(later);
+            }
+        }
+        // The other loops are in one of their turns.
+        for held in &order.x.loops[order.common..] {
+            let atom = self.affine.turn(held.inst);
+            question
+                .x
+                .variable(&mut self.affine, &mut question.system, atom)?;
+        }
+        for held in &order.y.loops[order.common..] {
+            let atom = self.affine.turn(held.inst);
+            question
+                .y
+                .variable(&mut self.affine, &mut question.system, atom)?;
+        }
+        self.one_element(order, &mut question)?;
+        self.conditions(order.x, &mut question.x, &mut question.system)?;
+        self.conditions(order.y, &mut question.y, &mut question.system)?;
+        Some(question.system.has_solution()?.then_some(question))
+    }
+
+    /// What holds where an access is executed, by the `if`s around.
+    fn conditions(
+        &mut self,
+        access: &Access,
+        execution: &mut Execution,
+        system: &mut System,
+    ) -> Option<()> {
+        for pair in access.way.windows(2) {
+            let data = &self.function.insts[pair[0].inst].data;
+            let Control::If {
+                cond, then_region, ..
+            } = data.control()
+            else {
+                continue;
+            };
+            if !self.program.singular.contains_key(&pair[0].inst) {
+                execution.assume(
+                    &mut self.affine,
+                    system,
+                    cond,
+                    pair[1].region == then_region,
+                )?;
+            }
+        }
+        Some(())
+    }
+
+    /// How many turns of a loop the execution of `y` comes after that of `x`.
+    fn between(&mut self, held: &Around, question: &mut Question) -> Option<Linear> {
+        let atom = self.affine.turn(held.inst);
+        let x = question
+            .x
+            .variable(&mut self.affine, &mut question.system, atom)?;
+        let y = question
+            .y
+            .variable(&mut self.affine, &mut question.system, atom)?;
+        Linear::variable(y).plus(&Linear::variable(x), -1)
+    }
+
+    /// Both use one element.
+    fn one_element(&mut self, order: &Order<'_>, question: &mut Question) -> Option<()> {
+        let (x, y) = (order.x, order.y);
+        let (Some(x_steps), Some(y_steps), true) = (&x.steps, &y.steps, x.base == y.base) else {
+            question.x.is_exact = false;
+            return Some(());
+        };
+        for (x_step, y_step) in x_steps.iter().zip(y_steps) {
+            match (*x_step, *y_step) {
+                (Step::Field(x), Step::Field(y)) => {
+                    question.system.at_least.push(Linear::number(match x == y {
+                        true => 0,
+                        false => -1,
+                    }))
+                }
+                (Step::Index { index: x, of }, Step::Index { index: y, .. }) => {
+                    let (Some(x), Some(y)) = (self.affine.form(x), self.affine.form(y)) else {
+                        question.x.is_exact = false;
+                        continue;
+                    };
+                    let x = question
+                        .x
+                        .value(&mut self.affine, &mut question.system, &x)?;
+                    let y = question
+                        .y
+                        .value(&mut self.affine, &mut question.system, &y)?;
+                    question.system.equal.push(x.plus(&y, -1)?);
+                    question.system.at_least.push(x.clone());
+                    // An access elsewhere ends the launch.
+                    if let Some(length) = of.and_then(|slice| self.affine.length(slice)) {
+                        question
+                            .system
+                            .at_least
+                            .push(Linear::number(length - 1).plus(&x, -1)?);
+                    }
+                }
+                _ => question.x.is_exact = false,
+            }
+        }
+        Some(())
+    }
+
+    /// The system of two executions by different blocks, or by different threads of which no barrier keeps the order,
+    /// if there are such.
+    fn is_lost(
+        &mut self,
+        order: &Order<'_>,
+        question: &Question,
+        which: Which,
+    ) -> Option<Option<System>> {
+        let mut asked = Question {
+            system: question.system.clone(),
+            x: question.x.clone(),
+            y: question.y.clone(),
+        };
+        let mut owners = Owners::new(self.schedule);
+        let unordered = match which {
+            Which::Block => vec![Vec::new()],
+            Which::Thread => self.without_barrier(order, &mut asked, &mut owners)?,
+        };
+        for dim in 0..self.schedule.dims(which).len() {
+            let apart = match self.apart(order, &mut asked, &mut owners, which, dim)? {
+                Lost::Never => continue,
+                Lost::Always => vec![None],
+                Lost::If(sums) => sums.into_iter().map(Some).collect(),
+            };
+            for sum in &apart {
+                for more in &unordered {
+                    let mut system = asked.system.clone();
+                    system.at_least.extend(sum.iter().chain(more).cloned());
+                    if system.has_solution()? {
+                        return Some(Some(system));
+                    }
+                }
+            }
+        }
+        Some(None)
+    }
+
+    /// When different places along a dimension execute the two.
+    fn apart(
+        &mut self,
+        order: &Order<'_>,
+        asked: &mut Question,
+        owners: &mut Owners<'_>,
+        which: Which,
+        dim: usize,
+    ) -> Option<Lost> {
+        if self.schedule.dims(which)[dim] == 1 {
+            return Some(Lost::Never);
+        }
+        let [x_loop, y_loop] = [order.x, order.y].map(|access| owners.loop_of(access, which, dim));
+        let outer = order.carried_by.unwrap_or(order.common);
+        let same = |a: &Around, b: &Around| {
+            let turns_are_same = order.x.loops[..outer]
+                .iter()
+                .any(|held| held.inst == a.inst);
+            a.inst == b.inst && turns_are_same
+        };
+        let (x, y) = match (x_loop, y_loop) {
+            (Some(a), Some(b)) if same(&a, &b) => return Some(Lost::Never),
+            (None, None) => {
+                return Some(
+                    match is_first_alone(order.x, which) && is_first_alone(order.y, which) {
+                        true => Lost::Never,
+                        false => Lost::Always,
+                    },
+                );
+            }
+            (Some(a), Some(b)) => {
+                let x = owners.place(
+                    &mut self.affine,
+                    &mut asked.system,
+                    &mut asked.x,
+                    true,
+                    &a,
+                    which,
+                )?;
+                let y = owners.place(
+                    &mut self.affine,
+                    &mut asked.system,
+                    &mut asked.y,
+                    false,
+                    &b,
+                    which,
+                )?;
+                (x, y)
+            }
+            (Some(a), None) => {
+                if !is_first_alone(order.y, which) {
+                    return Some(Lost::Always);
+                }
+                let x = owners.place(
+                    &mut self.affine,
+                    &mut asked.system,
+                    &mut asked.x,
+                    true,
+                    &a,
+                    which,
+                )?;
+                (x, Linear::number(0))
+            }
+            (None, Some(b)) => {
+                if !is_first_alone(order.x, which) {
+                    return Some(Lost::Always);
+                }
+                let y = owners.place(
+                    &mut self.affine,
+                    &mut asked.system,
+                    &mut asked.y,
+                    false,
+                    &b,
+                    which,
+                )?;
+                (Linear::number(0), y)
+            }
+        };
+        let less = |low: &Linear, high: &Linear| high.plus(low, -1)?.plus(&Linear::number(-1), 1);
+        Some(Lost::If(vec![less(&x, &y)?, less(&y, &x)?]))
+    }
+
+    /// Ways in which no barrier is between the two in one block; none if one always is.
+    fn without_barrier(
+        &mut self,
+        order: &Order<'_>,
+        asked: &mut Question,
+        owners: &mut Owners<'_>,
+    ) -> Option<Vec<Vec<Linear>>> {
+        let within = self.barrier_within(order, order.shared_way);
+        let Some(number) = order.carried_by else {
+            return Some(if within { Vec::new() } else { vec![Vec::new()] });
+        };
+        let held = order.x.loops[number];
+        let passes = self.barrier_after(order.x, held.depth + 1)
+            || self.barrier_before(order.y, held.depth + 1);
+        if !held.schedule.partition.over_threads {
+            return Some(if passes { Vec::new() } else { vec![Vec::new()] });
+        }
+        // Turns of one batch are executed side by side.
+        let x = owners.batch(
+            &mut self.affine,
+            &mut asked.system,
+            &mut asked.x,
+            true,
+            &held,
+        )?;
+        let y = owners.batch(
+            &mut self.affine,
+            &mut asked.system,
+            &mut asked.y,
+            false,
+            &held,
+        )?;
+        let mut ways = Vec::new();
+        if !(within && order.common == number + 1) {
+            let between = y.plus(&x, -1)?;
+            ways.push(vec![between.clone(), between.times(-1)?]);
+        }
+        if !passes {
+            ways.push(Vec::new());
+        }
+        Some(ways)
+    }
+
+    /// Whether a barrier is between the places where the ways to `x` and to `y` part, in one turn of all around.
+    fn barrier_within(&self, order: &Order<'_>, shared_way: usize) -> bool {
+        let (Some(x), Some(y)) = (order.x.way.get(shared_way), order.y.way.get(shared_way)) else {
+            return false;
+        };
+        let barriers = self.accesses.barriers.get(&x.region);
+        let between = |at: &usize| x.position < *at && *at < y.position;
+        let is_before = x.region == y.region && x.position < y.position;
+        is_before
+            && (barriers.is_some_and(|held| held.iter().any(between))
+                || self.barrier_after(order.x, shared_way + 1)
+                || self.barrier_before(order.y, shared_way + 1))
+    }
+
+    /// Whether a barrier comes after an access in the regions from a place of its way on.
+    fn barrier_after(&self, access: &Access, from: usize) -> bool {
+        access.way.iter().skip(from).any(|held| {
+            let barriers = self.accesses.barriers.get(&held.region);
+            barriers.is_some_and(|barriers| barriers.iter().any(|at| *at > held.position))
+        })
+    }
+
+    /// Whether a barrier comes before an access in the regions from a place of its way on.
+    fn barrier_before(&self, access: &Access, from: usize) -> bool {
+        access.way.iter().skip(from).any(|held| {
+            let barriers = self.accesses.barriers.get(&held.region);
+            barriers.is_some_and(|barriers| barriers.iter().any(|at| *at < held.position))
+        })
+    }
+
+    /// An access in words.
+    fn access(&self, access: &Access) -> String {
+        let what = match (access.reads, access.writes) {
+            (_, false) => "the read",
+            (false, true) => "the write",
+            (true, true) => "the atomic operation",
+        };
+        let at = self.function.insts[access.inst].location;
+        format!("{what} at {}", self.program.place(at))
+    }
+
+    /// The name of the slice.
+    fn slice(&self, access: &Access) -> String {
+        let mut params = self.function.params.iter();
+        let param = params.find(|param| param.value == access.base);
+        param
+            .map_or("memory behind a pointer", |param| &param.name)
+            .to_owned()
+    }
+
+    fn cannot_prove(&self, order: &Order<'_>, reason: &'static str) -> DirectiveError {
+        DirectiveError::CannotProve {
+            first: self.access(order.x),
+            second: self.access(order.y),
+            slice: self.slice(order.x),
+            reason,
+        }
+    }
+
+    /// What is wrong, with the fewest turns between the two.
+    fn refusal(
+        &mut self,
+        order: &Order<'_>,
+        mut question: Question,
+        system: &System,
+    ) -> DirectiveError {
+        if !question.x.is_exact || !question.y.is_exact {
+            return self.cannot_prove(
+                order,
+                "an index, a bound of a loop around or a condition around is not of sums of the loops' counters times \
+                 numbers; write it so, or promise by `unsafe(independent)` what is so",
+            );
+        }
+        let place =
+            |check: &Self, inst: Inst| check.program.place(check.function.insts[inst].location);
+        let described = match order.carried_by {
+            None => "in one iteration".to_owned(),
+            Some(number) => {
+                let held = order.x.loops[number];
+                let distance = self.between(&held, &mut question);
+                let distance = distance.and_then(|between| least(system, &between));
+                let at = place(self, held.inst);
+                match distance {
+                    Some(1) => format!("in iterations of the loop at {at} that follow one another"),
+                    Some(turns) => {
+                        format!("in iterations of the loop at {at} that are {turns} apart")
+                    }
+                    None => format!("in different iterations of the loop at {at}"),
+                }
+            }
+        };
+        let is_one_thread = order.carried_by.is_none();
+        DirectiveError::Dependence {
+            first: self.access(order.x),
+            second: self.access(order.y),
+            slice: self.slice(order.x),
+            order: described,
+            schedule: self.schedule.to_string(),
+            fix: match is_one_thread {
+                true => {
+                    "put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread \
+                     of each block do it by `singular`"
+                }
+                false => {
+                    "leave that loop sequential, or let its iterations use elements of their own"
+                }
+            },
+        }
+    }
+}
+
+/// Whether of the places along a dimension over which nothing is distributed only the first one executes an access:
+/// it does what writes memory, and its thread all of `singular`.
+fn is_first_alone(access: &Access, which: Which) -> bool {
+    access.writes || access.singular && which == Which::Thread
+}
+
+/// The least number from 1 on that a sum is in a solution.
+fn least(system: &System, sum: &Linear) -> Option<i128> {
+    let at_most = |most: i128| {
+        let mut system = system.clone();
+        system.at_least.push(Linear::number(most).plus(sum, -1)?);
+        system.has_solution()
+    };
+    let (mut low, mut high) = (1i128, 1i128);
+    while !at_most(high)? {
+        low = high + 1;
+        high = high.checked_mul(2).filter(|&high| high < 1 << 40)?;
+    }
+    while low < high {
+        let middle = (low + high) / 2;
+        match at_most(middle)? {
+            true => high = middle,
+            false => low = middle + 1,
+        }
+    }
+    Some(low)
+}

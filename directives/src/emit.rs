@@ -1,0 +1,161 @@
+//! Writing instructions into a list that is to become a region.
+
+use kiln_device_stdlib::find;
+use kiln_jit_core::ir::{
+    BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicId, Location, Module, Region,
+    RegionData, Type, Unroll, Value, ValueList, Var, VarData,
+};
+
+/// A list of instructions of a function, at its end.
+pub(crate) struct Emit<'f> {
+    pub(crate) function: &'f mut Function,
+    pub(crate) list: Vec<Inst>,
+    /// The line that new instructions come from.
+    pub(crate) at: Location,
+}
+
+impl<'f> Emit<'f> {
+    /// An empty list.
+    pub(crate) fn new(function: &'f mut Function, at: Location) -> Emit<'f> {
+        Emit {
+            function,
+            list: Vec::new(),
+            at,
+        }
+    }
+
+    /// A list within this one: what `write` writes, as a region.
+    pub(crate) fn region(&mut self, write: impl FnOnce(&mut Emit<'_>)) -> Region {
+        let mut inner = Emit::new(&mut *self.function, self.at);
+        write(&mut inner);
+        let insts = inner.list;
+        self.function.regions.push(RegionData { insts })
+    }
+
+    fn put(&mut self, data: InstData, ty: Type) -> Option<Value> {
+        let inst = self.function.new_inst(data, ty, self.at);
+        self.list.push(inst);
+        self.function.insts[inst].result
+    }
+
+    fn value(&mut self, data: InstData, ty: Type) -> Value {
+        let value = self.put(data, ty);
+        value.expect("the type is no unit")
+    }
+
+    /// An integer of a type.
+    pub(crate) fn int(&mut self, number: i128, ty: Type) -> Value {
+        self.value(InstData::Const(Constant::Int(number)), ty)
+    }
+
+    /// An operation on two values of one type; of a constant that changes nothing, the other one.
+    pub(crate) fn binary(&mut self, op: BinaryOp, left: Value, right: Value) -> Value {
+        let number = |value| match self.function.constant(value) {
+            Some(Constant::Int(number)) => Some(number),
+            Some(Constant::Zero) => Some(0),
+            _ => None,
+        };
+        match (op, number(left), number(right)) {
+            (BinaryOp::Add, Some(0), _) | (BinaryOp::Mul, Some(1), _) => return right,
+            (BinaryOp::Add | BinaryOp::Sub, _, Some(0))
+            | (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => return left,
+            _ => {}
+        }
+        let ty = self.function.type_of(left);
+        let args = [left, right];
+        self.value(InstData::Binary { op, args }, ty)
+    }
+
+    /// A comparison.
+    pub(crate) fn compare(&mut self, op: CompareOp, left: Value, right: Value) -> Value {
+        let args = [left, right];
+        self.value(InstData::Compare { op, args }, Type::BOOL)
+    }
+
+    /// Whether all of some `bool`s hold; `None` if there are none.
+    pub(crate) fn all(&mut self, conditions: &[Value]) -> Option<Value> {
+        let (&first, rest) = conditions.split_first()?;
+        let both = |holds, &next| self.binary(BinaryOp::And, holds, next);
+        Some(rest.iter().fold(first, both))
+    }
+
+    /// One of two values.
+    pub(crate) fn select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Value {
+        let ty = self.function.type_of(if_true);
+        let data = InstData::Select {
+            cond,
+            if_true,
+            if_false,
+        };
+        self.value(data, ty)
+    }
+
+    /// A number as one of another type, by Rust's `as`.
+    pub(crate) fn cast(&mut self, arg: Value, ty: Type) -> Value {
+        match self.function.type_of(arg) == ty {
+            true => arg,
+            false => self.value(InstData::Cast { arg }, ty),
+        }
+    }
+
+    /// A row without arguments.
+    pub(crate) fn row(&mut self, id: IntrinsicId, ty: Type) -> Value {
+        let args = ValueList::new();
+        self.value(InstData::Intrinsic { id, args }, ty)
+    }
+
+    /// A new variable.
+    pub(crate) fn var(&mut self, name: &str, ty: Type) -> Var {
+        let name = name.to_owned();
+        self.function.vars.push(VarData { name, ty })
+    }
+
+    pub(crate) fn get(&mut self, var: Var) -> Value {
+        let ty = self.function.vars[var].ty;
+        self.value(InstData::VarGet(var), ty)
+    }
+
+    pub(crate) fn set(&mut self, var: Var, value: Value) {
+        self.put(InstData::VarSet(var, value), Type::UNIT);
+    }
+
+    /// Executes a region when a condition holds.
+    pub(crate) fn if_(&mut self, cond: Value, then_region: Region) {
+        let data = InstData::If {
+            cond,
+            then_region,
+            else_region: None,
+        };
+        self.put(data, Type::UNIT);
+    }
+
+    /// A loop whose body `write` writes, from `start` to below `end`; the body.
+    pub(crate) fn for_(
+        &mut self,
+        [start, end, step]: [Value; 3],
+        unroll: Unroll,
+        write: impl FnOnce(&mut Emit<'_>, Value),
+    ) -> Region {
+        let ty = self.function.type_of(start);
+        // A value whose `for` comes after what is in the loop: the definition is put right below.
+        let index = self.function.new_index(ty);
+        let body = self.region(|inner| write(inner, index));
+        let data = InstData::For {
+            index,
+            start,
+            end,
+            step,
+            body,
+            unroll,
+        };
+        self.put(data, Type::UNIT);
+        body
+    }
+}
+
+/// The row of a thread's or block's place along an axis, entered in a module.
+pub(crate) fn position_row(module: &mut Module, name: &str, axis: usize) -> IntrinsicId {
+    let name = format!("{name}.{}", ["x", "y", "z"][axis]);
+    let row = find(&name).expect("the library has rows of positions for each axis");
+    module.intrinsic(row)
+}

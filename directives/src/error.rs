@@ -1,0 +1,176 @@
+//! What is wrong with directives, where, and how to fix it.
+
+use kiln_jit_core::error::{Error, LibraryError};
+use kiln_jit_core::ir::{debug_as_text, error_text};
+
+/// The text of a schedule is not of its form.
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", error_text!("the schedule says `{part}` where {wanted} should stand"))]
+pub struct ScheduleError {
+    /// What stands there.
+    pub part: String,
+    /// What should.
+    pub wanted: &'static str,
+}
+
+/// A directive that cannot be followed, or that would change what the program computes.
+#[derive(Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DirectiveError {
+    /// A region that calls what its own text should hold.
+    #[error("{}", error_text!("{place}: the region calls `{callee}`, which {problem}"))]
+    Call {
+        /// Where the call is.
+        place: String,
+        /// The function that is called.
+        callee: String,
+        /// What is wrong with it, and what to do.
+        problem: &'static str,
+    },
+    /// A module that is no region: it has no function, or one that gives something.
+    #[error(
+        "`{function}` is no region: a region is a function without a result and without type and const parameters"
+    )]
+    NoRegion {
+        /// The function's name.
+        function: String,
+    },
+    /// A directive where it has no meaning.
+    #[error("{}", error_text!("{place}: {problem}"))]
+    Placement {
+        /// Where it stands.
+        place: String,
+        /// Why it has none there, and what to do.
+        problem: String,
+    },
+    /// A loop that is distributed over a dimension that the grid does not have.
+    #[error("{}", error_text!(
+        "{place}: the loop is number {level} of its nest that is distributed over {what}, and {of} has {dims} of \
+         them: give it {level} or take the clause away"
+    ))]
+    Level {
+        /// Where the loop is.
+        place: String,
+        /// Which of the nested loops with such a clause it is, counted from 1.
+        level: usize,
+        /// Over what: the dimensions of blocks or of threads.
+        what: &'static str,
+        /// What has too few of them.
+        of: &'static str,
+        /// How many the grid has.
+        dims: usize,
+    },
+    /// A virtual grid that no device has.
+    #[error("{}", error_text!("{dims}: {problem}"))]
+    Grid {
+        /// The dimensions as written.
+        dims: String,
+        /// What is wrong with them, and what to do.
+        problem: String,
+    },
+    /// A schedule of another program.
+    #[error(
+        "the schedule has {given} loops and `{program}` has {loops}; `Program::schedule` gives one that fits"
+    )]
+    Loops {
+        /// The program's name.
+        program: String,
+        /// How many loops the schedule has.
+        given: usize,
+        /// How many the program has.
+        loops: usize,
+    },
+    /// A barrier that some threads of a block would not come to.
+    #[error("{}", error_text!("{place}: {problem}"))]
+    Barrier {
+        /// Where the barrier is, or what holds it.
+        place: String,
+        /// Why not all threads come there, and what to do.
+        problem: &'static str,
+    },
+    /// A variable of the thread's own that one iteration hands on to another, or to what follows.
+    #[error("{}", error_text!(
+        "{place}: {name} is written by iterations of the loop or part at {holder}, which different threads execute, and \
+         is read by others or behind it: declare it within, or write to an element of a slice"
+    ))]
+    Carried {
+        /// Where the variable is written.
+        place: String,
+        /// Where the loop is, or the part that one thread executes.
+        holder: String,
+        /// The variable.
+        name: String,
+    },
+    /// Two accesses to one element whose order the schedule does not keep.
+    #[error("{}", error_text!(
+        "{first} and {second} use one element of `{slice}`, {order}, and under `{schedule}` different threads do so in \
+         any order: {fix}"
+    ))]
+    Dependence {
+        /// What comes first in the sequential program, and where.
+        first: String,
+        /// What comes second, and where.
+        second: String,
+        /// The slice.
+        slice: String,
+        /// In which iterations.
+        order: String,
+        /// The schedule.
+        schedule: String,
+        /// What to do.
+        fix: &'static str,
+    },
+    /// Two accesses of which it is not known whether they use one element.
+    #[error("{}", error_text!(
+        "cannot prove that {first} and {second} do not depend on each other through `{slice}` when different threads \
+         execute them: {reason}"
+    ))]
+    CannotProve {
+        /// What may come first, and where.
+        first: String,
+        /// What may come second, and where.
+        second: String,
+        /// The slice.
+        slice: String,
+        /// What is not known, and what to do.
+        reason: &'static str,
+    },
+    /// An operation of which it is not known what memory it uses.
+    #[error("{}", error_text!("{place}: cannot prove that threads do not depend on each other: {what}"))]
+    Unknown {
+        /// Where the operation is.
+        place: String,
+        /// What is not known.
+        what: String,
+    },
+    /// A slice that a region uses and that is not on the device.
+    #[error("a region uses a slice that is not on the device: copy it there before the launch")]
+    Absent,
+    /// Something that several threads would do and the sequential program does once.
+    #[error("{}", error_text!(
+        "{place}: {what}, and several threads execute it for one iteration of the program, as no loop around it is \
+         distributed over all dimensions of the grid: put it into `singular`, or distribute a loop around it"
+    ))]
+    Repeated {
+        /// Where it is.
+        place: String,
+        /// What it does.
+        what: &'static str,
+    },
+}
+
+debug_as_text!(ScheduleError, DirectiveError);
+
+/// A `?` in a function that gives a `kiln::Result`; [`Error::library`] finds it again.
+impl From<DirectiveError> for Error {
+    fn from(error: DirectiveError) -> Error {
+        LibraryError::new(error).into()
+    }
+}
+
+/// As that of [`DirectiveError`].
+impl From<ScheduleError> for Error {
+    fn from(error: ScheduleError) -> Error {
+        LibraryError::new(error).into()
+    }
+}

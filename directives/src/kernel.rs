@@ -1,0 +1,124 @@
+//! Programs as kernels.
+
+use kiln_jit_core::build::{DeviceFn, Kernel};
+use kiln_jit_core::error::Error;
+use kiln_jit_core::ir::Module;
+use kiln_jit_core::launch::Dim3;
+
+use crate::affine::Known;
+use crate::apply::{Applied, apply};
+use crate::error::DirectiveError;
+use crate::program::Program;
+use crate::schedule::Schedule;
+
+impl Program {
+    /// The program of a region: a `#[device_fn]`, or one of the builder, without a result, with the marks of its
+    /// directives. What it calls is put in place of the calls, and may have directives, too.
+    ///
+    /// # Errors
+    /// A function that gives something or has parameters of types; a directive where it has no meaning.
+    pub fn of(region: &DeviceFn) -> Result<Program, Error> {
+        Ok(Program::of_module(region.linked()?)?)
+    }
+
+    /// The sequential program as a kernel, to be launched with one thread.
+    ///
+    /// # Errors
+    /// A rule of the IR that the module breaks.
+    pub fn sequential(&self) -> Result<Kernel, Error> {
+        kernel_of(&self.sequential_module())
+    }
+
+    /// Refuses a schedule under which the kernel could give something else than the sequential program, for a launch
+    /// with such arguments: threads that use one element in an order that nothing keeps, variables that one iteration
+    /// hands on to another.
+    ///
+    /// ```
+    /// use kiln::directives::{Known, Program, marks};
+    /// use kiln::prelude::*;
+    ///
+    /// #[device_fn]
+    /// fn sums(x: &mut [f32], n: usize) {
+    ///     marks::partition(0, 1); // over_thread
+    ///     for i in 4..n {
+    ///         x[i] += x[i - 4];
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let program = Program::of(&DeviceFn::of::<sums>()?)?;
+    /// let known = [Known::Length(100), Known::Number(100)];
+    /// // Thread `t` has iterations `t`, `t + 4` and so on, and so all that depend on each other.
+    /// program.verify(&program.schedule(&[1], &[4]), &known)?;
+    /// let refused = program.verify(&program.schedule(&[1], &[32]), &known);
+    /// assert!(refused.unwrap_err().to_string().contains("that are 4 apart"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What is wrong, or what cannot be proved to be right; as [`Program::apply`].
+    pub fn verify(&self, schedule: &Schedule, known: &[Known]) -> Result<(), DirectiveError> {
+        apply(self, schedule)?;
+        crate::private::check(self, schedule)?;
+        crate::dependence::check(self, schedule, known)
+    }
+
+    /// The kernel in which each thread of a grid executes what a schedule gives it. Whether threads then depend on
+    /// each other is not asked.
+    ///
+    /// # Errors
+    /// A schedule of another program; a grid that no device has; a loop that is distributed over a dimension that the
+    /// grid does not have; a barrier that some threads would not come to.
+    pub fn apply(&self, schedule: &Schedule) -> Result<Scheduled, Error> {
+        let applied = apply(self, schedule)?;
+        Ok(Scheduled {
+            kernel: kernel_of(&applied.module)?,
+            applied,
+        })
+    }
+}
+
+/// A kernel of a module that was made of a device function's.
+fn kernel_of(module: &Module) -> Result<Kernel, Error> {
+    // SAFETY: what is unchecked in a device function whoever built it has promised, for each call, and the accesses
+    // here are some of those of one call, with the same indices behind the same conditions. Of parameters a device
+    // function says nothing.
+    unsafe { Kernel::from_module(module) }
+}
+
+/// A program under a schedule, to be launched.
+#[derive(Clone, Debug)]
+pub struct Scheduled {
+    kernel: Kernel,
+    applied: Applied,
+}
+
+impl Scheduled {
+    /// The kernel. Its parameters are those of the program and behind them one `u32` for each of
+    /// [`Scheduled::extents`].
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The blocks of a launch.
+    pub fn grid(&self) -> Dim3 {
+        self.applied.grid
+    }
+
+    /// The threads of a block.
+    pub fn block(&self) -> Dim3 {
+        self.applied.block
+    }
+
+    /// What a launch passes behind the arguments of the program: the extents of a grid that has more dimensions than
+    /// the hardware.
+    pub fn extents(&self) -> &[u32] {
+        &self.applied.extents
+    }
+
+    /// The module of the kernel.
+    pub fn module(&self) -> &Module {
+        &self.applied.module
+    }
+}

@@ -1,0 +1,56 @@
+//! Directives: a sequential loop nest and what is said of its loops become a GPU kernel.
+//!
+//! A *region* is a device function that is right when one thread executes it. Marks in it ([`marks`]) say which loops
+//! are distributed over the blocks of a grid and over the threads of a block. A [`Program`] is the region with what
+//! its marks say, and a [`Schedule`] that in numbers: it can be changed, printed and read again. Under a schedule the
+//! program is rewritten into what each thread executes, which is a kernel like any other ([`Scheduled`]).
+//!
+//! | file | subject |
+//! |---|---|
+//! | `marks` | what directives leave in the IR |
+//! | `program` | a region, and what its marks say |
+//! | `schedule` | grids and partitions as a value with a text |
+//! | `grid` | virtual grids on the dimensions of the hardware |
+//! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
+//! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
+//! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
+//! | `private` | variables that iterations hand on |
+//! | `kernel` | programs as kernels |
+//! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `error` | what is refused |
+//!
+//! The directives are those of hiCUDA (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", IEEE TPDS 22(1),
+//! 2011): `loop_partition`, `singular`, `barrier`.
+
+mod accesses;
+mod affine;
+mod apply;
+mod dependence;
+mod emit;
+mod error;
+mod grid;
+mod integer;
+mod kernel;
+mod levels;
+pub mod marks;
+mod meeting;
+mod offload;
+mod owner;
+mod private;
+mod program;
+mod schedule;
+mod shares;
+mod uniform;
+
+pub use affine::Known;
+pub use error::{DirectiveError, ScheduleError};
+pub use kernel::Scheduled;
+pub use offload::Report;
+pub use program::Program;
+pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
+
+/// What the code that `#[offload]` writes refers to.
+#[doc(hidden)]
+pub mod macros {
+    pub use crate::offload::*;
+}

@@ -1,0 +1,49 @@
+//! Marks: what a directive leaves in the IR of a region, for [`Program`](crate::Program) to read.
+//!
+//! | mark | where it stands | what it says |
+//! |---|---|---|
+//! | [`partition`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
+//! | [`independent`] | there, too | the program's promise that no iteration depends on another |
+//! | [`singular`] | the condition of an `if` without `else` | one thread of each block executes what the `if` holds |
+//!
+//! The barrier is that of kernels. A mark has no meaning of its own: a kernel in which one is left ends with an error.
+
+/// What a loop without a clause for blocks has as its first number.
+pub const NOT_OVER_BLOCKS: u32 = 0;
+/// What a loop has as its first number whose iterations go to blocks in contiguous chunks.
+pub const BLOCK: u32 = 1;
+/// What a loop has as its first number whose iterations go to blocks in turn.
+pub const CYCLIC: u32 = 2;
+
+fn clause(number: Option<i128>) -> Result<(), String> {
+    match number {
+        Some(0..=2) => Ok(()),
+        _ => Err("a literal 0, 1 or 2, for a clause".to_owned()),
+    }
+}
+
+/// How a thread meets a mark that no schedule has taken out.
+fn left_in() -> ! {
+    panic!("a directive's mark is left in the kernel: launch what `Program::apply` gives")
+}
+
+kiln_device_stdlib::intrinsic! {
+    /// The iterations of the next loop are distributed: over blocks by the first number, over the threads of a block
+    /// if the second is 1.
+    pub fn partition(blocks: u32, threads: u32)
+        where blocks is clause, threads is clause
+    {
+        let _ = (blocks, threads);
+        left_in()
+    } = row("offload.partition").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The iterations of the next loop are independent, as the program promises.
+    pub fn independent() {
+        left_in()
+    } = row("offload.independent").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The condition of an `if` that one thread of each block enters.
+    pub fn singular() -> bool {
+        left_in()
+    } = row("offload.singular").with_effects(kiln_jit_core::ir::Effects::Memory);
+}

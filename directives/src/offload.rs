@@ -1,0 +1,248 @@
+//! What the code that `#[offload]` writes refers to: what of slices is on the device, and launches of regions.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use kiln_jit_core::args::Arg;
+use kiln_jit_core::build::DeviceFn;
+use kiln_jit_core::error::Result;
+use kiln_jit_core::front::macros::DescribedFn;
+use kiln_jit_core::jit::Jit;
+use kiln_jit_core::runtime::Buffer;
+use kiln_jit_core::value::KernelType;
+use parking_lot::Mutex;
+
+pub use kiln_jit_core::args::IntoArg;
+
+use crate::affine::Known;
+use crate::error::DirectiveError;
+use crate::kernel::Scheduled;
+use crate::program::Program;
+use crate::schedule::Schedule;
+
+/// What a call of an `#[offload]` function has copied and launched.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Report {
+    /// Copies to the device.
+    pub uploads: usize,
+    /// How many bytes these were.
+    pub uploaded_bytes: usize,
+    /// Copies to the host.
+    pub downloads: usize,
+    /// How many bytes these were.
+    pub downloaded_bytes: usize,
+    /// The schedules of the kernels, in the order of their launches.
+    pub launches: Vec<Arc<Schedule>>,
+}
+
+/// A call of an `#[offload]` function.
+#[derive(Debug)]
+pub struct Offload<'j> {
+    jit: &'j Jit,
+    report: Report,
+}
+
+impl<'j> Offload<'j> {
+    /// A call on a device.
+    pub fn new(jit: &'j Jit) -> Offload<'j> {
+        let report = Report::default();
+        Offload { jit, report }
+    }
+
+    /// Launches a region, and waits for it unless it is `nowait`.
+    pub fn launch(
+        &mut self,
+        scheduled: &Ready,
+        mut args: Vec<Arg<'_>>,
+        nowait: bool,
+    ) -> Result<()> {
+        let (kernel, schedule) = (&scheduled.scheduled, &scheduled.schedule);
+        args.extend(kernel.extents().iter().map(|&extent| extent.into_arg()));
+        self.jit
+            .launch(kernel.kernel(), kernel.grid(), kernel.block(), &args)?;
+        self.report.launches.push(schedule.clone());
+        match nowait {
+            true => Ok(()),
+            false => self.jit.synchronize(),
+        }
+    }
+
+    /// What was copied and launched, once all of it is done.
+    pub fn report(&mut self) -> Result<Report> {
+        self.jit.synchronize()?;
+        Ok(std::mem::take(&mut self.report))
+    }
+}
+
+/// What of a slice of the host is on the device.
+#[derive(Debug)]
+pub struct Present<T: KernelType> {
+    buffer: Option<Buffer<T>>,
+    /// Whether a region has written it since it was last copied to the host.
+    is_newer: bool,
+}
+
+impl<T: KernelType> Default for Present<T> {
+    fn default() -> Present<T> {
+        Present {
+            buffer: None,
+            is_newer: false,
+        }
+    }
+}
+
+impl<T: KernelType> Present<T> {
+    /// Nothing.
+    pub fn new() -> Present<T> {
+        Present::default()
+    }
+
+    /// Copies the slice to the device, unless it is there.
+    pub fn bring(&mut self, offload: &mut Offload<'_>, slice: &[T]) -> Result<()> {
+        if self.buffer.is_none() {
+            self.buffer = Some(offload.jit.upload(slice)?);
+            offload.report.uploads += 1;
+            offload.report.uploaded_bytes += size_of_val(slice);
+        }
+        Ok(())
+    }
+
+    /// What a launch knows of the slice.
+    pub fn known(&self) -> Known {
+        let length = self.buffer.as_ref().map(|buffer| buffer.len() as u64);
+        length.map_or(Known::Nothing, Known::Length)
+    }
+
+    /// The argument of a region that reads the slice.
+    pub fn read(&self) -> Result<Arg<'_>> {
+        match &self.buffer {
+            Some(buffer) => Ok(buffer.into_arg()),
+            None => Err(DirectiveError::Absent.into()),
+        }
+    }
+
+    /// The argument of a region that writes the slice.
+    pub fn written(&mut self) -> Result<Arg<'_>> {
+        self.is_newer = true;
+        match &mut self.buffer {
+            Some(buffer) => Ok(buffer.into_arg()),
+            None => Err(DirectiveError::Absent.into()),
+        }
+    }
+
+    /// Copies the slice to the host, if a region has written it.
+    pub fn copy_back(&mut self, offload: &mut Offload<'_>, slice: &mut [T]) -> Result<()> {
+        if let Some(buffer) = self.buffer.as_ref().filter(|_| self.is_newer) {
+            slice.copy_from_slice(&buffer.to_vec()?);
+            offload.report.downloads += 1;
+            offload.report.downloaded_bytes += size_of_val(slice);
+            self.is_newer = false;
+        }
+        Ok(())
+    }
+
+    /// Lets what is on the device go, as the host may write the slice.
+    pub fn let_go(&mut self) {
+        self.buffer = None;
+    }
+}
+
+/// The numbers of a grid, each of which is a `u32`.
+pub fn grid(blocks: &[u64], threads: &[u64]) -> Result<[Vec<u32>; 2], DirectiveError> {
+    let list = |dims: &[u64], what: &str| -> Result<Vec<u32>, DirectiveError> {
+        let number = |&dim: &u64| u32::try_from(dim);
+        let all: Result<_, _> = dims.iter().map(number).collect();
+        all.map_err(|_| DirectiveError::Grid {
+            dims: format!("{what}{dims:?}"),
+            problem: "a dimension of the grid is a number of 32 bits, and not below 0".to_owned(),
+        })
+    };
+    Ok([list(blocks, "tblock")?, list(threads, "thread")?])
+}
+
+/// A region with its schedule, verified.
+#[derive(Clone, Debug)]
+pub struct Ready {
+    schedule: Arc<Schedule>,
+    scheduled: Arc<Scheduled>,
+}
+
+/// How many launches of a region are remembered as verified, and how many schedules.
+const REMEMBERED: usize = 256;
+
+#[derive(Debug, Default)]
+struct Made {
+    ready: HashMap<Arc<Schedule>, Arc<Scheduled>>,
+    verified: HashMap<(Arc<Schedule>, Vec<Known>), ()>,
+}
+
+/// A region of an `#[offload]` function.
+#[derive(Debug)]
+pub struct Region {
+    program: OnceLock<Program>,
+    made: Mutex<Option<Made>>,
+}
+
+impl Region {
+    /// A region that has not been launched.
+    pub const fn new() -> Region {
+        Region {
+            program: OnceLock::new(),
+            made: Mutex::new(None),
+        }
+    }
+
+    /// The region on a grid, verified for a launch.
+    pub fn scheduled<F: DescribedFn>(
+        &self,
+        [blocks, threads]: [Vec<u32>; 2],
+        known: &[Known],
+    ) -> Result<Ready> {
+        let program = match self.program.get() {
+            Some(program) => program,
+            None => {
+                let program = Program::of(&DeviceFn::of::<F>()?)?;
+                self.program.get_or_init(|| program)
+            }
+        };
+        let schedule = Arc::new(program.schedule(&blocks, &threads));
+        let launch = (schedule.clone(), known.to_vec());
+        let remembered = |made: &Made| {
+            let scheduled = made.ready.get(&schedule)?.clone();
+            let (schedule, _) = made
+                .verified
+                .get_key_value(&launch)
+                .map(|(launch, ())| launch)?;
+            Some(Ready {
+                schedule: schedule.clone(),
+                scheduled,
+            })
+        };
+        if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
+            return Ok(ready);
+        }
+        program.verify(&schedule, known)?;
+        let scheduled = Arc::new(program.apply(&schedule)?);
+        let mut made = self.made.lock();
+        let made = made.get_or_insert_with(Made::default);
+        if made.verified.len() >= REMEMBERED {
+            *made = Made::default();
+        }
+        let scheduled = made
+            .ready
+            .entry(schedule.clone())
+            .or_insert(scheduled)
+            .clone();
+        made.verified.insert(launch, ());
+        Ok(Ready {
+            schedule,
+            scheduled,
+        })
+    }
+}
+
+impl Default for Region {
+    fn default() -> Region {
+        Region::new()
+    }
+}

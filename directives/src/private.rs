@@ -1,0 +1,141 @@
+//! Variables and memory of the thread's own: what one iteration of a distributed loop leaves in them, no other may
+//! find there.
+
+use std::collections::HashSet;
+
+use kiln_jit_core::ir::{Control, Inst, InstData, Region, Value, Var, VarUse};
+
+use crate::accesses::is_local;
+use crate::error::DirectiveError;
+use crate::program::Program;
+use crate::schedule::Schedule;
+use crate::uniform::base_of;
+
+/// Refuses variables that iterations hand on.
+pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), DirectiveError> {
+    let function = program.function();
+    let mut apart = Vec::new();
+    function.for_each_inst(|_, inst| {
+        let number = program.number_of(inst);
+        let over = number.is_some_and(|number| schedule.loops[number].partition.is_some());
+        if over || program.singular.contains_key(&inst) {
+            apart.push(inst);
+        }
+    });
+    for inst in apart {
+        for region in function.insts[inst].data.regions() {
+            Body::new(program, inst, region).check()?;
+        }
+    }
+    Ok(())
+}
+
+/// What is executed by some threads only, or by each thread in iterations of its own.
+struct Body<'p> {
+    program: &'p Program,
+    holder: Inst,
+    region: Region,
+    inside: HashSet<Inst>,
+}
+
+impl<'p> Body<'p> {
+    fn new(program: &'p Program, holder: Inst, region: Region) -> Body<'p> {
+        let mut inside = HashSet::new();
+        program.function().walk(region, &mut |_, inst| {
+            inside.insert(inst);
+        });
+        Body {
+            program,
+            holder,
+            region,
+            inside,
+        }
+    }
+
+    fn check(&self) -> Result<(), DirectiveError> {
+        let function = self.program.function();
+        let mut written: Vec<(Var, Inst)> = Vec::new();
+        let mut stored: Vec<(Value, Inst)> = Vec::new();
+        function.walk(self.region, &mut |_, inst| {
+            let data = &function.insts[inst].data;
+            match data.var_use() {
+                Some(VarUse::Set(var, _)) if written.iter().all(|(known, _)| *known != var) => {
+                    written.push((var, inst))
+                }
+                _ => {}
+            }
+            if let InstData::Store { ptr, .. } = data {
+                let base = base_of(function, *ptr);
+                if is_local(function, base) {
+                    stored.push((base, inst));
+                }
+            }
+        });
+        for (base, inst) in stored {
+            let is_inside = match function.values[base].def {
+                kiln_jit_core::ir::ValueDef::Inst(made) => self.inside.contains(&made),
+                _ => true,
+            };
+            if !is_inside {
+                return Err(self.carried(inst, "an array".to_owned()));
+            }
+        }
+        for (var, inst) in written {
+            let mut handed_on = false;
+            function.for_each_inst(|_, user| {
+                let reads = function.insts[user].data.var_use() == Some(VarUse::Get(var));
+                handed_on |= reads && !self.inside.contains(&user);
+            });
+            handed_on |= self.assigned(self.region, var, false).is_none();
+            if handed_on {
+                return Err(self.carried(inst, format!("`{}`", function.vars[var].name)));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a variable is assigned behind a region, if it is or is not before; `None` if it may be read before it
+    /// is assigned.
+    fn assigned(&self, region: Region, var: Var, before: bool) -> Option<bool> {
+        let function = self.program.function();
+        let mut assigned = before;
+        for &inst in &function.regions[region].insts {
+            let data = &function.insts[inst].data;
+            match data.var_use() {
+                Some(VarUse::Get(read)) if read == var && !assigned => return None,
+                Some(VarUse::Set(set, _)) if set == var => assigned = true,
+                _ => {}
+            }
+            match data.control() {
+                Control::If {
+                    then_region,
+                    else_region,
+                    ..
+                } => {
+                    let then = self.assigned(then_region, var, assigned)?;
+                    let otherwise = match else_region {
+                        Some(region) => self.assigned(region, var, assigned)?,
+                        None => assigned,
+                    };
+                    assigned = then && otherwise;
+                }
+                Control::Loop { body } | Control::For { body, .. } => {
+                    self.assigned(body, var, assigned)?;
+                }
+                // What comes behind is not executed.
+                Control::Leave { .. } | Control::Return { .. } => return Some(true),
+                Control::Next => {}
+            }
+        }
+        Some(assigned)
+    }
+
+    fn carried(&self, inst: Inst, name: String) -> DirectiveError {
+        let function = self.program.function();
+        DirectiveError::Carried {
+            place: self.program.place(function.insts[inst].location),
+            holder: self.program.place(function.insts[self.holder].location),
+            name,
+        }
+    }
+}

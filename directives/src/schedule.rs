@@ -1,0 +1,148 @@
+//! Schedules: who executes which iterations, as a plain value.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::ScheduleError;
+
+/// How iterations are distributed over the blocks of a grid.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum OverBlocks {
+    /// In contiguous chunks of `ceil(N / B)` iterations: block `b` has those from `b * ceil(N / B)` on.
+    Block,
+    /// In turn: block `b` has iterations `b`, `b + B`, `b + 2 * B` and so on. Together with threads, a block takes
+    /// as many iterations at a time as it has threads: iteration `(k * B + b) * T + t` is that of thread `t` in its
+    /// batch `k`.
+    Cyclic,
+}
+
+/// How the iterations of a loop are distributed. Over threads they always are in turn: thread `t` has, of the share
+/// of its block, iterations `t`, `t + T`, `t + 2 * T` and so on.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Partition {
+    /// Over blocks, if at all; otherwise every block executes all iterations.
+    pub over_blocks: Option<OverBlocks>,
+    /// Over the threads of a block; otherwise every thread executes all iterations of its block.
+    pub over_threads: bool,
+}
+
+impl Partition {
+    /// Whether the loop is distributed at all.
+    pub fn is_some(self) -> bool {
+        self.over_blocks.is_some() || self.over_threads
+    }
+}
+
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let blocks = match self.over_blocks {
+            Some(OverBlocks::Block) => "over_tblock(BLOCK)",
+            Some(OverBlocks::Cyclic) => "over_tblock(CYCLIC)",
+            None => "",
+        };
+        let threads = if self.over_threads { "over_thread" } else { "" };
+        let both = self.over_blocks.is_some() && self.over_threads;
+        write!(f, "{blocks}{}{threads}", if both { " " } else { "" })?;
+        match self.is_some() {
+            true => Ok(()),
+            false => f.write_str("sequential"),
+        }
+    }
+}
+
+/// A loop of a schedule.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct LoopSchedule {
+    /// How the iterations are distributed.
+    pub partition: Partition,
+    /// The program's promise that the loop's iterations do not depend on each other, which are then not checked.
+    pub independent: bool,
+}
+
+/// Who executes which iterations of a [`Program`](crate::Program): the extents of the virtual grid, and for each
+/// `for` loop of the program, in the order of the text, how it is distributed.
+///
+/// ```
+/// use kiln::directives::Schedule;
+///
+/// let text = "tblock(4, 2) thread(16, 16) loop 0: over_tblock(BLOCK) over_thread; loop 1: sequential";
+/// let schedule: Schedule = text.parse()?;
+/// assert_eq!(schedule.blocks, [4, 2]);
+/// assert_eq!(schedule.to_string(), text);
+/// # Ok::<(), kiln::directives::ScheduleError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Schedule {
+    /// The blocks along each dimension of the virtual grid; of the last one, neighbours are neighbours.
+    pub blocks: Vec<u32>,
+    /// The threads of a block along each dimension; of the last one, neighbours are neighbours.
+    pub threads: Vec<u32>,
+    /// The loops, in the order of the text.
+    pub loops: Vec<LoopSchedule>,
+}
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |dims: &[u32]| {
+            let dims: Vec<_> = dims.iter().map(u32::to_string).collect();
+            dims.join(", ")
+        };
+        let (blocks, threads) = (list(&self.blocks), list(&self.threads));
+        write!(f, "tblock({blocks}) thread({threads})")?;
+        for (number, held) in self.loops.iter().enumerate() {
+            let (partition, end) = (held.partition, if number == 0 { "" } else { ";" });
+            let promised = if held.independent { " independent" } else { "" };
+            write!(f, "{end} loop {number}: {partition}{promised}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = ScheduleError;
+
+    fn from_str(text: &str) -> Result<Schedule, ScheduleError> {
+        let wrong = |part: &str, wanted: &'static str| ScheduleError {
+            part: part.trim().to_owned(),
+            wanted,
+        };
+        let dims = |text: &str| -> Result<Vec<u32>, ScheduleError> {
+            let number = |part: &str| part.trim().parse();
+            let all: Result<_, _> = text.split(',').map(number).collect();
+            all.map_err(|_| wrong(text, "numbers with commas between"))
+        };
+        let grid = || wrong(text, "`tblock(..) thread(..)` at its start");
+        let rest = text.trim().strip_prefix("tblock(").ok_or_else(grid)?;
+        let (blocks, rest) = rest.split_once(')').ok_or_else(grid)?;
+        let rest = rest.trim().strip_prefix("thread(").ok_or_else(grid)?;
+        let (threads, rest) = rest.split_once(')').ok_or_else(grid)?;
+        let mut schedule = Schedule {
+            blocks: dims(blocks)?,
+            threads: dims(threads)?,
+            loops: Vec::new(),
+        };
+        let loops = rest.split(';').filter(|part| !part.trim().is_empty());
+        for (number, part) in loops.enumerate() {
+            let start = format!("loop {number}:");
+            let clauses = part.trim().strip_prefix(&start);
+            let clauses = clauses
+                .ok_or_else(|| wrong(part, "the loops in order, `loop 0: ..; loop 1: ..`"))?;
+            let mut held = LoopSchedule::default();
+            for clause in clauses.split_whitespace() {
+                match clause {
+                    "over_tblock(BLOCK)" => held.partition.over_blocks = Some(OverBlocks::Block),
+                    "over_tblock(CYCLIC)" => held.partition.over_blocks = Some(OverBlocks::Cyclic),
+                    "over_thread" => held.partition.over_threads = true,
+                    "independent" => held.independent = true,
+                    "sequential" => {}
+                    _ => {
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent` or `sequential`";
+                        return Err(wrong(clause, wanted));
+                    }
+                }
+            }
+            schedule.loops.push(held);
+        }
+        Ok(schedule)
+    }
+}

@@ -1,0 +1,244 @@
+//! The iterations that a thread has of a distributed loop, as loops.
+//!
+//! Iterations are counted from 0: iteration `k` of a loop has the index `start + k * step`. Of a loop over blocks,
+//! a block has a share; of a loop over threads, a thread has each `T`th of its block's share. Numbers are computed
+//! in `u32`, and in `u64` for indices of 64 bits, and do not wrap around, whatever the bounds are.
+//!
+//! | over | loop | iteration |
+//! |---|---|---|
+//! | blocks, `BLOCK` | `k in lo .. lo + share` | `k` |
+//! | blocks, `CYCLIC` | `k in b .. N step B` | `k` |
+//! | threads | `o in t .. share step T` | `lo + o` |
+//! | blocks, `CYCLIC`, and threads | `m in b .. ceil(N / T) step B` | `m * T + t`, if that is below `N` |
+//!
+//! A loop over threads in which all threads of the block meet has a turn for each batch of `T` iterations of its
+//! block, `m in 0 .. ceil(share / T)`, which all threads take and in which a guard tells those that have an
+//! iteration.
+
+use kiln_jit_core::ir::{BinaryOp, CompareOp, Constant, Region, Type, Unroll, Value};
+
+use crate::apply::{Shares, Turn};
+use crate::emit::Emit;
+use crate::grid::Dim;
+use crate::schedule::OverBlocks;
+
+/// Iterations `lo .. lo + count` of a loop.
+struct Share {
+    lo: Value,
+    count: Value,
+}
+
+impl Shares {
+    /// The type that iterations are counted in.
+    fn counted_in(&self, emit: &Emit<'_>) -> Type {
+        let scalar = emit.function.type_of(self.bounds[0]).as_scalar();
+        match scalar.is_some_and(|scalar| scalar.bits() > 32) {
+            true => Type::U64,
+            false => Type::U32,
+        }
+    }
+
+    /// How many iterations the loop has.
+    fn count(&self, emit: &mut Emit<'_>) -> Value {
+        let [start, end, step] = self.bounds;
+        let ty = self.counted_in(emit);
+        let zero = emit.int(0, emit.function.type_of(step));
+        let known = emit.function.constant(step);
+        let up = self.count_of(emit, [start, end], step, ty);
+        let signed = emit.function.type_of(step).as_scalar();
+        let signed = signed.is_some_and(kiln_jit_core::ir::Scalar::is_signed_int);
+        if matches!(known, Some(Constant::Int(1..))) {
+            return up;
+        }
+        let none = emit.int(0, ty);
+        let forward = emit.compare(CompareOp::Gt, step, zero);
+        let otherwise = match signed {
+            true => {
+                let size = emit.binary(BinaryOp::Sub, zero, step);
+                let down = self.count_of(emit, [end, start], size, ty);
+                let backward = emit.compare(CompareOp::Lt, step, zero);
+                emit.select(backward, down, none)
+            }
+            false => none,
+        };
+        emit.select(forward, up, otherwise)
+    }
+
+    /// How many there are from `from` to below `to` in steps that are above 0.
+    fn count_of(
+        &self,
+        emit: &mut Emit<'_>,
+        [from, to]: [Value; 2],
+        step: Value,
+        ty: Type,
+    ) -> Value {
+        let some = emit.compare(CompareOp::Lt, from, to);
+        let [low, high] = [from, to].map(|bound| emit.cast(bound, ty));
+        let ahead = emit.binary(BinaryOp::Sub, high, low);
+        let count = match emit.function.constant(step) {
+            Some(Constant::Int(1)) => ahead,
+            _ => {
+                let size = self.size(emit, step, ty);
+                let one = emit.int(1, ty);
+                let last = emit.binary(BinaryOp::Sub, ahead, one);
+                let last = emit.binary(BinaryOp::Div, last, size);
+                emit.binary(BinaryOp::Add, last, one)
+            }
+        };
+        let none = emit.int(0, ty);
+        emit.select(some, count, none)
+    }
+
+    /// A step that is above 0 as a number of iterations' type: the smallest number of a signed type is its own
+    /// negation, and above 0 without its sign.
+    fn size(&self, emit: &mut Emit<'_>, step: Value, ty: Type) -> Value {
+        let scalar = emit.function.type_of(step).as_scalar();
+        let unsigned = scalar.map(|scalar| match scalar.bits() {
+            8 => Type::U8,
+            16 => Type::U16,
+            32 => Type::U32,
+            _ => Type::U64,
+        });
+        let bits = emit.cast(step, unsigned.unwrap_or(ty));
+        emit.cast(bits, ty)
+    }
+
+    /// The index of an iteration.
+    fn index(&self, emit: &mut Emit<'_>, iteration: Value) -> Value {
+        let [start, _, step] = self.bounds;
+        let iteration = emit.cast(iteration, emit.function.type_of(start));
+        let ahead = emit.binary(BinaryOp::Mul, iteration, step);
+        emit.binary(BinaryOp::Add, start, ahead)
+    }
+
+    /// The contiguous share of a block; all iterations, if the loop is not over blocks so.
+    fn share(&self, emit: &mut Emit<'_>, count: Value, ty: Type) -> Share {
+        let zero = emit.int(0, ty);
+        let Some((Dim { index, extent, .. }, OverBlocks::Block)) = self.block else {
+            return Share { lo: zero, count };
+        };
+        let [block, blocks] = [index, extent].map(|number| emit.cast(number, ty));
+        let chunk = ceil_div(emit, count, blocks, ty);
+        // `block * chunk` is below `count` if, and only if, the block is up to this one.
+        let one = emit.int(1, ty);
+        let last = emit.binary(BinaryOp::Sub, count, one);
+        let last = emit.binary(BinaryOp::Div, last, chunk);
+        let has_some = emit.compare(CompareOp::Le, block, last);
+        let lo = emit.binary(BinaryOp::Mul, block, chunk);
+        let rest = emit.binary(BinaryOp::Sub, count, lo);
+        let own = emit.binary(BinaryOp::Min, chunk, rest);
+        Share {
+            lo,
+            count: emit.select(has_some, own, zero),
+        }
+    }
+
+    /// Writes the loop that a thread executes on its own; the index, and where what is in the loop goes.
+    pub(crate) fn write(&self, emit: &mut Emit<'_>) -> (Value, Turn) {
+        let ty = self.counted_in(emit);
+        let count = self.count(emit);
+        if let (Some((_, OverBlocks::Cyclic)), Some(thread)) = (self.block, self.thread) {
+            let batches = self.batches(emit, count, thread, ty);
+            return self.loop_of(emit, batches, |shares, emit, batch| {
+                let (own, guard) = shares.in_batch(emit, batch, thread, count, ty);
+                let index = shares.index(emit, own);
+                let region = emit.function.regions.push(Default::default());
+                emit.if_(guard, region);
+                (index, Some(region), None)
+            });
+        }
+        let share = self.share(emit, count, ty);
+        let bounds = match (self.block, self.thread) {
+            (_, Some(Dim { index, extent, .. })) => {
+                let [thread, threads] = [index, extent].map(|number| emit.cast(number, ty));
+                [thread, share.count, threads]
+            }
+            (Some((Dim { index, extent, .. }, OverBlocks::Cyclic)), None) => {
+                let [block, blocks] = [index, extent].map(|number| emit.cast(number, ty));
+                [block, count, blocks]
+            }
+            (_, None) => [emit.int(0, ty), share.count, emit.int(1, ty)],
+        };
+        self.loop_of(emit, bounds, |shares, emit, own| {
+            let iteration = emit.binary(BinaryOp::Add, share.lo, own);
+            (shares.index(emit, iteration), None, None)
+        })
+    }
+
+    /// Writes the loop of which all threads of a block take each turn.
+    pub(crate) fn write_meeting(&self, emit: &mut Emit<'_>) -> (Value, Turn) {
+        let Some(thread) = self.thread else {
+            return self.write(emit);
+        };
+        let ty = self.counted_in(emit);
+        let count = self.count(emit);
+        let share = self.share(emit, count, ty);
+        let batches = self.batches(emit, share.count, thread, ty);
+        self.loop_of(emit, batches, |shares, emit, batch| {
+            let (own, guard) = shares.in_batch(emit, batch, thread, share.count, ty);
+            let iteration = emit.binary(BinaryOp::Add, share.lo, own);
+            (shares.index(emit, iteration), None, Some(guard))
+        })
+    }
+
+    /// The bounds of a loop over the batches that a block has of a share.
+    fn batches(&self, emit: &mut Emit<'_>, count: Value, thread: Dim, ty: Type) -> [Value; 3] {
+        let threads = emit.cast(thread.extent, ty);
+        let batches = ceil_div(emit, count, threads, ty);
+        match self.block {
+            Some((Dim { index, extent, .. }, OverBlocks::Cyclic)) => {
+                let [block, blocks] = [index, extent].map(|number| emit.cast(number, ty));
+                [block, batches, blocks]
+            }
+            _ => [emit.int(0, ty), batches, emit.int(1, ty)],
+        }
+    }
+
+    /// What a thread has of a batch, and whether that is within the share.
+    fn in_batch(
+        &self,
+        emit: &mut Emit<'_>,
+        batch: Value,
+        thread: Dim,
+        count: Value,
+        ty: Type,
+    ) -> (Value, Value) {
+        let [thread, threads] = [thread.index, thread.extent].map(|number| emit.cast(number, ty));
+        let first = emit.binary(BinaryOp::Mul, batch, threads);
+        let rest = emit.binary(BinaryOp::Sub, count, first);
+        let guard = emit.compare(CompareOp::Lt, thread, rest);
+        (emit.binary(BinaryOp::Add, first, thread), guard)
+    }
+
+    /// A loop; `write` writes the start of a turn and says the index, the region within the turn for what is in the
+    /// loop, if that is not the turn itself, and the guard.
+    fn loop_of(
+        &self,
+        emit: &mut Emit<'_>,
+        bounds: [Value; 3],
+        write: impl FnOnce(&Shares, &mut Emit<'_>, Value) -> (Value, Option<Region>, Option<Value>),
+    ) -> (Value, Turn) {
+        let mut written = None;
+        let unroll = match self.unroll {
+            // The number of turns is another.
+            Unroll::Full => Unroll::Auto,
+            unroll => unroll,
+        };
+        let body = emit.for_(bounds, unroll, |turn, own| {
+            written = Some(write(self, turn, own))
+        });
+        let (index, region, guard) = written.expect("the body is written once");
+        let region = region.unwrap_or(body);
+        (index, Turn { region, guard })
+    }
+}
+
+/// A quotient, rounded up.
+fn ceil_div(emit: &mut Emit<'_>, number: Value, by: Value, ty: Type) -> Value {
+    let whole = emit.binary(BinaryOp::Div, number, by);
+    let rest = emit.binary(BinaryOp::Rem, number, by);
+    let zero = emit.int(0, ty);
+    let more = emit.compare(CompareOp::Ne, rest, zero);
+    let more = emit.cast(more, ty);
+    emit.binary(BinaryOp::Add, whole, more)
+}

@@ -1,0 +1,481 @@
+//! Directives that are refused, and random nests by trial.
+
+use expect_test::{Expect, expect};
+use kiln::directives::{Known, Program, Schedule, marks};
+use kiln::error::Error;
+use kiln::prelude::*;
+use suite::directives_random::verify_nests;
+
+/// None that is wrong by trial is accepted, and none that is right is refused as wrong.
+#[test]
+fn random_nests_are_verified_as_by_trial() -> kiln::Result<()> {
+    let tally = verify_nests(0x9e37_79b9_7f4a_7c15, 5000)?;
+    assert!(tally.accepted > 500 && tally.wrong > 500, "{tally:?}");
+    assert!(tally.unproved < 1000 && tally.strict < 500, "{tally:?}");
+    Ok(())
+}
+
+fn read(region: Result<DeviceFn, Error>) -> Result<Program, Error> {
+    Program::of(&region?)
+}
+
+/// What is refused of a program on a grid, for arguments.
+fn refused(region: Result<DeviceFn, Error>, grid: (&[u32], &[u32]), known: &[Known], want: Expect) {
+    let verified = read(region)
+        .and_then(|program| Ok(program.verify(&program.schedule(grid.0, grid.1), known)?));
+    let error = verified.expect_err("it is wrong").to_string();
+    want.assert_eq(&error);
+}
+
+/// The arguments of the regions here: a slice of 100 elements, another one, and 100.
+const KNOWN: [Known; 3] = [Known::Length(100), Known::Length(100), Known::Number(100)];
+
+/// Regions of one loop or nest, with what is refused of each on a grid.
+macro_rules! refused {
+    ($($name:ident, $blocks:expr, $threads:expr, |$x:ident, $y:ident, $n:ident| $body:block, $want:expr;)*) => {$(
+        #[test]
+        fn $name() {
+            #[device_fn]
+            fn region($x: &mut [u32], $y: &mut [u32], $n: usize) $body
+            refused(DeviceFn::of::<region>(), (&$blocks, &$threads), &KNOWN, $want);
+        }
+    )*};
+}
+
+refused! {
+    an_earlier_element, [2], [32], |x, _y, n| {
+        marks::partition(1, 1);
+        for i in 1..n {
+            x[i] = x[i - 1] + 1;
+        }
+    }, expect!["the write at tests/directives.rs:49:13 and the read at tests/directives.rs:49:20 use one element of `x`, in iterations of the loop at tests/directives.rs:48:9 that follow one another, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+
+    a_later_element, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n - 7 {
+            x[i] = x[i + 7];
+        }
+    }, expect!["the read at tests/directives.rs:56:20 and the write at tests/directives.rs:56:13 use one element of `x`, in iterations of the loop at tests/directives.rs:55:9 that are 7 apart, and under `tblock(1) thread(32) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+
+    one_element_of_all, [4], [1], |x, _y, n| {
+        marks::partition(1, 0);
+        for i in 0..n {
+            x[0] = i as u32;
+        }
+    }, expect!["the write at tests/directives.rs:63:13 and the write at tests/directives.rs:63:13 use one element of `x`, in iterations of the loop at tests/directives.rs:62:9 that follow one another, and under `tblock(4) thread(1) loop 0: over_tblock(BLOCK)` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+
+    a_sum_in_a_variable, [4], [32], |x, _y, n| {
+        let mut sum = 0;
+        marks::partition(1, 1);
+        for i in 0..n {
+            sum += x[i];
+        }
+        x[0] = sum;
+    }, expect!["tests/directives.rs:71:13: `sum` is written by iterations of the loop or part at tests/directives.rs:70:9, which different threads execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
+
+    a_variable_that_an_iteration_finds, [4], [32], |x, _y, n| {
+        let mut last = 0;
+        marks::partition(1, 1);
+        for i in 0..n {
+            if i % 2 == 0 {
+                last = x[i];
+            }
+            x[i] = last;
+        }
+    }, expect!["tests/directives.rs:81:17: `last` is written by iterations of the loop or part at tests/directives.rs:79:9, which different threads execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
+
+    an_array_of_all_iterations, [4], [32], |x, _y, n| {
+        let mut counts = [0u32; 4];
+        marks::partition(1, 1);
+        for i in 0..n {
+            counts[i % 4] += 1;
+            x[i] = counts[i % 4];
+        }
+    }, expect!["tests/directives.rs:91:13: an array is written by iterations of the loop or part at tests/directives.rs:90:9, which different threads execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
+
+    siblings_that_are_distributed_differently, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        for i in 0..n {
+            x[i] = i as u32;
+        }
+        marks::partition(2, 1);
+        for i in 0..n {
+            y[i] = x[i];
+        }
+    }, expect!["the write at tests/directives.rs:99:13 and the read at tests/directives.rs:103:20 use one element of `x`, in one iteration, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread; loop 1: over_tblock(CYCLIC) over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, or distribute the loops around them alike"];
+
+    what_all_threads_repeat, [1], [32], |x, _y, n| {
+        for i in 0..n {
+            x[i] += 1;
+        }
+    }, expect!["the read at tests/directives.rs:109:13 and the write at tests/directives.rs:109:13 use one element of `x`, in one iteration, and under `tblock(1) thread(32) loop 0: sequential` different threads do so in any order: put a `barrier` between them if they are of one block, or distribute the loops around them alike"];
+
+    no_barrier_behind_singular, [1], [32], |x, y, n| {
+        if marks::singular() {
+            x[0] = 5;
+        }
+        marks::partition(0, 1);
+        for i in 0..n {
+            y[i] = x[0];
+        }
+    }, expect!["the write at tests/directives.rs:115:13 and the read at tests/directives.rs:119:20 use one element of `x`, in one iteration, and under `tblock(1) thread(32) loop 0: over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, or distribute the loops around them alike"];
+
+    a_barrier_is_for_one_block, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        for i in 0..n {
+            x[i] = i as u32;
+        }
+        barrier();
+        marks::partition(1, 1);
+        for i in 0..n {
+            y[i] = x[n - 1 - i];
+        }
+    }, expect![[""]];
+
+    an_index_out_of_memory, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        for i in 0..n {
+            x[y[i] as usize] = 1;
+        }
+    }, expect!["cannot prove that the write at tests/directives.rs:138:13 and the write at tests/directives.rs:138:13 do not depend on each other through `x` when different threads execute them: an index, a bound of a loop around or a condition around is not of sums of the loops' counters times numbers; write it so, or promise by `assume(independent)` what is so"];
+
+    a_product_of_counters, [2], [32], |x, _y, n| {
+        marks::partition(1, 1);
+        for i in 0..n {
+            for j in 0..2usize {
+                x[i * i + j] = 1;
+            }
+        }
+    }, expect!["cannot prove that the write at tests/directives.rs:146:17 and the write at tests/directives.rs:146:17 do not depend on each other through `x` when different threads execute them: an index, a bound of a loop around or a condition around is not of sums of the loops' counters times numbers; write it so, or promise by `assume(independent)` what is so"];
+
+    a_step_that_meets_again, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n / 2 {
+            x[2 * i] = 1;
+            x[i] = 2;
+        }
+    }, expect!["the write at tests/directives.rs:154:13 and the write at tests/directives.rs:155:13 use one element of `x`, in iterations of the loop at tests/directives.rs:153:9 that follow one another, and under `tblock(1) thread(32) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+
+    a_partition_deeper_than_the_grid, [2], [32], |x, _y, n| {
+        marks::partition(1, 0);
+        for i in 0..10usize {
+            marks::partition(1, 1);
+            for j in 0..n / 10 {
+                x[i * (n / 10) + j] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:163:13: the loop is the 2th of its nest that is distributed over blocks, and `tblock` has 1 of them: give it 2 or take the clause away"];
+
+    threads_deeper_than_the_block, [2], [32], |x, _y, n| {
+        marks::partition(1, 1);
+        for i in 0..10usize {
+            marks::partition(0, 1);
+            for j in 0..n / 10 {
+                x[i * (n / 10) + j] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:173:13: the loop is the 2th of its nest that is distributed over threads, and `thread` has 1 of them: give it 2 or take the clause away"];
+
+    neither_clause, [2], [32], |x, _y, n| {
+        marks::partition(0, 0);
+        for i in 0..n {
+            x[i] = 1;
+        }
+    }, expect!["tests/directives.rs:180:9: `loop_partition` has no clause: write `over_tblock`, `over_thread` or both"];
+
+    a_partition_without_a_loop, [2], [32], |x, _y, _n| {
+        marks::partition(1, 1);
+        x[0] = 1;
+    }, expect!["tests/directives.rs:187:9: the directive is for a `for` loop, and none follows it; let the bounds of the loop be variables where they are computed by `if` or by loops"];
+
+    a_partition_before_an_if, [2], [32], |x, _y, n| {
+        marks::partition(1, 1);
+        if n > 5 {
+            x[0] = 1;
+        }
+    }, expect!["tests/directives.rs:192:9: the directive is for a `for` loop, and none follows it; let the bounds of the loop be variables where they are computed by `if` or by loops"];
+
+    a_partition_in_singular, [2], [32], |x, _y, n| {
+        if marks::singular() {
+            marks::partition(0, 1);
+            for i in 0..n {
+                x[i] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:201:13: `loop_partition` within `singular`, which one thread of the block executes: take one of them away"];
+
+    singular_in_singular, [2], [32], |x, _y, _n| {
+        if marks::singular() {
+            if marks::singular() {
+                x[0] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:209:13: `singular` within `singular`: one of them is enough"];
+
+    singular_in_threads, [2], [32], |x, _y, n| {
+        marks::partition(1, 1);
+        for i in 0..n {
+            if marks::singular() {
+                x[i] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:218:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause `over_thread` away"];
+
+    singular_with_else, [2], [32], |x, _y, _n| {
+        if marks::singular() {
+            x[0] = 1;
+        } else {
+            x[1] = 1;
+        }
+    }, expect!["tests/directives.rs:225:9: the mark of `singular` is the condition of an `if` without `else`"];
+
+    a_barrier_in_singular, [2], [32], |x, _y, _n| {
+        if marks::singular() {
+            x[0] = 1;
+            barrier();
+        }
+    }, expect!["tests/directives.rs:235:13: a barrier in `singular`, which one thread of the block executes: put it behind"];
+
+    a_barrier_in_an_if, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            if i > 3 {
+                x[i] = 1;
+                barrier();
+            }
+        }
+    }, expect!["tests/directives.rs:242:13: a barrier in an `if` whose condition threads of a block may have different: put the barrier outside of it"];
+
+    a_barrier_in_a_loop_of_its_own_length, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            for _ in 0..i {
+                x[i] = 1;
+                barrier();
+            }
+        }
+    }, expect!["tests/directives.rs:252:13: a barrier in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
+
+    a_barrier_in_a_while_loop, [1], [32], |x, _y, n| {
+        let mut i = 0;
+        while i < n {
+            barrier();
+            i += 1;
+        }
+        x[0] = 1;
+    }, expect!["tests/directives.rs:261:9: a barrier in a loop that is no `for`, which threads may leave in different turns: count its turns by a `for`"];
+
+    a_continue_before_a_barrier, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            if i == 5 {
+                continue;
+            }
+            x[i] = 1;
+            barrier();
+        }
+    }, expect!["tests/directives.rs:272:17: a loop with a barrier in it is left here, and the barrier is for all threads of the block: put what follows into an `if`, and the barrier outside of it"];
+
+    a_break_of_a_distributed_loop, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            if i == 50 {
+                break;
+            }
+            x[i] = 1;
+        }
+    }, expect!["tests/directives.rs:283:17: `break` ends a loop that is distributed, whose later iterations other threads execute: take the clauses away, or test in each iteration whether there is something to do"];
+
+    a_return_of_a_distributed_loop, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            if i == 50 {
+                return;
+            }
+            x[i] = 1;
+        }
+    }, expect!["tests/directives.rs:293:17: `return` ends the region for one thread, and in the sequential program for all that comes after: put what follows into an `if`"];
+
+    a_reference_over_a_barrier, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            let place = &mut x[i];
+            *place = 1;
+            barrier();
+            *place = 2;
+        }
+    }, expect!["tests/directives.rs:302:30: a reference or slice is made before a barrier in the loop and used behind it: make it again behind the barrier"];
+
+    the_place_of_a_thread, [1], [32], |x, _y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            x[i] = thread_idx().x as u32;
+        }
+    }, expect!["tests/directives.rs:312:20: a region is a sequential program, and has no thread that knows its place: use directives, or write a `#[kernel]`"];
+
+    an_atomic_whose_result_is_used, [1], [32], |x, y, n| {
+        for i in 0..n {
+            y[i] = atomic_add(&mut x[i], 1);
+        }
+    }, expect!["tests/directives.rs:318:20: the result of what is done to memory here is used, and several threads execute it for one iteration of the program, as no loop around it is distributed over all dimensions of the grid: put it into `singular`, or distribute a loop around it"];
+
+    an_atomic_that_others_read, [1], [32], |x, y, n| {
+        marks::partition(0, 1);
+        for i in 0..n {
+            atomic_add(&mut x[0], 1);
+            y[i] = x[0];
+        }
+    }, expect!["the atomic operation at tests/directives.rs:325:13 and the atomic operation at tests/directives.rs:325:13 use one element of `x`, in iterations of the loop at tests/directives.rs:324:9 that follow one another, and under `tblock(1) thread(32) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+
+    a_reference_to_one_of_two, [1], [32], |x, _y, n| {
+        let (mut a, mut b) = (1, 2);
+        let one = if n > 5 { &mut a } else { &mut b };
+        *one = 5;
+        x[0] = a + b;
+    }, expect![[""]];
+
+    memory_of_the_block, [1], [32], |x, _y, n| {
+        let tile = shared!([u32; 32]);
+        marks::partition(0, 1);
+        for i in 0..n {
+            tile[i % 32] = 1;
+            x[i] = tile[i % 32];
+        }
+    }, expect![[""]];
+
+    no_dimensions, [], [32], |x, _y, _n| {
+        x[0] = 1;
+    }, expect!["tblock(): a grid has one dimension or more, each of at least 1"];
+
+    a_dimension_of_nothing, [2], [4, 0], |x, _y, _n| {
+        x[0] = 1;
+    }, expect!["thread(4, 0): a grid has one dimension or more, each of at least 1"];
+
+    too_many_threads, [2], [33, 32], |x, _y, _n| {
+        x[0] = 1;
+    }, expect!["thread(33, 32): these are 1056 in all, and at most 1024 are launched: choose smaller dimensions, a loop takes any number of turns"];
+
+    too_many_blocks, [65536, 65536, 65536], [32], |x, _y, _n| {
+        x[0] = 1;
+    }, expect!["tblock(65536, 65536, 65536): these are 281474976710656 in all, and at most 2147483647 are launched: choose smaller dimensions, a loop takes any number of turns"];
+}
+
+#[test]
+fn what_is_no_region_is_refused() {
+    #[device_fn]
+    fn gives(x: u32) -> u32 {
+        x + 1
+    }
+    #[device_fn]
+    fn generic<T: Num>(x: &mut [T]) {
+        x[0] += x[1];
+    }
+    let gives = read(DeviceFn::of::<gives>()).expect_err("it gives something");
+    expect!["`gives` is no region: a region is a function without a result and without type and const parameters"].assert_eq(&gives.to_string());
+    let generic = read(DeviceFn::of::<generic>()).expect_err("it has a type parameter");
+    expect![
+        "`generic` has 1 type parameters, 0 type arguments were given (tests/directives.rs:354:8)"
+    ]
+    .assert_eq(&generic.to_string());
+}
+
+#[test]
+fn schedules_are_read_and_refused() -> kiln::Result<()> {
+    let refuse = |text: &str, want: Expect| {
+        let read: Result<Schedule, _> = text.parse();
+        want.assert_eq(&read.expect_err("it is wrong").to_string());
+    };
+    refuse(
+        "grid(2)",
+        expect![
+            "the schedule says `grid(2)` where `tblock(..) thread(..)` at its start should stand"
+        ],
+    );
+    refuse(
+        "tblock(2) thread(a)",
+        expect!["the schedule says `a` where numbers with commas between should stand"],
+    );
+    refuse(
+        "tblock(2) thread(4) loop 1: sequential",
+        expect![
+            "the schedule says `loop 1: sequential` where the loops in order, `loop 0: ..; loop 1: ..` should stand"
+        ],
+    );
+    refuse(
+        "tblock(2) thread(4) loop 0: over_warp",
+        expect![
+            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent` or `sequential` should stand"
+        ],
+    );
+    #[device_fn]
+    fn fill(x: &mut [u32]) {
+        for i in 0..4usize {
+            x[i] = 1;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<fill>()?)?;
+    let other: Schedule = "tblock(2) thread(4)".parse()?;
+    let refused = program.verify(&other, &[]).expect_err("it has no loop");
+    expect!["the schedule has 0 loops and `fill` has 1; `Program::schedule` gives one that fits"]
+        .assert_eq(&refused.to_string());
+    Ok(())
+}
+
+/// A promise of the program is not checked; without it the schedule is refused.
+#[test]
+fn promised_loops_are_not_checked() -> kiln::Result<()> {
+    #[device_fn]
+    fn scatter(x: &mut [u32], at: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::independent();
+        for i in 0..n {
+            x[at[i] as usize] = i as u32;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<scatter>()?)?;
+    let mut schedule = program.schedule(&[2], &[32]);
+    assert!(
+        schedule.to_string().ends_with("over_thread independent"),
+        "{schedule}"
+    );
+    program.verify(&schedule, &KNOWN)?;
+    schedule.loops[0].independent = false;
+    assert!(program.verify(&schedule, &KNOWN).is_err());
+    Ok(())
+}
+
+/// A mark that is launched is an error on every device.
+#[test]
+fn marks_that_are_left_are_errors() -> kiln::Result<()> {
+    #[kernel]
+    fn marked(x: &mut [u32]) {
+        marks::partition(1, 1);
+        for i in 0..4usize {
+            x[i] = 1;
+        }
+    }
+    let jit = Jit::on(Device::cpu());
+    let mut x = jit.zeros::<u32>(4)?;
+    let launched = marked
+        .launch(&jit, (1, 1), &mut x)
+        .and_then(|()| x.to_vec());
+    let error = launched.expect_err("it is left").to_string();
+    assert!(
+        error.contains("a directive's mark is left in the kernel"),
+        "{error}"
+    );
+    let target = kiln::core::target::Target::Ptx(kiln::core::target::PtxTarget::for_sm(90));
+    let gpu = Jit::with(
+        Device::cpu(),
+        kiln::hooks::standard(),
+        JitOptions::default().target(target),
+    );
+    let inspected = gpu
+        .inspect(&marked, args!(&x))
+        .map(|inspection| inspection.ptx().map(str::to_owned));
+    assert!(
+        !matches!(inspected, Ok(Ok(_))),
+        "a GPU has no such instruction"
+    );
+    Ok(())
+}
