@@ -229,6 +229,6 @@ fn waits_for_the_grid_order_blocks() {
             panic!("no race: {found}");
         };
         assert_ne!(first.block, second.block, "{found}");
-        assert_eq!([first.access, second.access], RW, "{found}");
+        assert_eq!([first.access, second.access], WR, "{found}");
     }
 }
