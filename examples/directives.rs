@@ -68,7 +68,10 @@ fn main() -> kiln::Result<()> {
     let ((), report) = relax.launch_reported(&jit, &mut old, &mut new, n, 100)?;
     relax.sequential(&mut want, &mut beside, n, 100);
     let off = old.iter().zip(&want).map(|(x, y)| (x - y).abs());
-    assert!(off.fold(0.0, f32::max) < 1e-4, "a sum may be contracted with the product");
+    assert!(
+        off.fold(0.0, f32::max) < 1e-4,
+        "a sum may be contracted with the product"
+    );
     println!(
         "{} launches, {} uploads, {} downloads, ok",
         report.launches.len(),

@@ -9,6 +9,7 @@ use crate::apply::Levels;
 use crate::error::DirectiveError;
 use crate::program::Program;
 use crate::schedule::{LoopSchedule, Schedule};
+use crate::uniform::leaves;
 
 /// A place in a region on the way to an access: the access itself, or what holds it.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -43,6 +44,8 @@ pub(crate) struct Access {
     pub(crate) loops: Vec<Around>,
     /// Whether one thread of a block executes it.
     pub(crate) singular: bool,
+    /// Whether a loop around is left from within, so that the access may not be executed in all turns.
+    pub(crate) may_be_left_out: bool,
 }
 
 impl Access {
@@ -162,6 +165,10 @@ impl Search<'_> {
             };
         };
         let (base, steps) = path_of(function, ptr);
+        let may_be_left_out = self.loops.iter().any(|held| {
+            let mut bodies = function.insts[held.inst].data.regions().into_iter();
+            bodies.any(|body| leaves(function, body))
+        });
         if is_local(function, base) || is_constant(function, base) {
             return Ok(());
         }
@@ -174,6 +181,7 @@ impl Search<'_> {
             way: self.way.clone(),
             loops: self.loops.clone(),
             singular,
+            may_be_left_out,
         });
         Ok(())
     }

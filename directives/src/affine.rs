@@ -72,7 +72,8 @@ fn limits(scalar: Scalar) -> (i128, i128) {
 #[derive(Clone, Debug)]
 pub(crate) struct Turns {
     pub(crate) start: Linear,
-    pub(crate) end: Linear,
+    /// What the index is below, or above for a negative step: all of these.
+    pub(crate) ends: Vec<Linear>,
     pub(crate) step: i128,
     /// How many turns there are, if that is the same each time.
     pub(crate) count: Option<i128>,
@@ -152,10 +153,11 @@ impl<'p> Affine<'p> {
         let Control::For { bounds, .. } = self.function.insts[inst].data.control() else {
             return None;
         };
-        let [start, end, step] = bounds.map(|bound| self.form(bound));
-        let (start, end, step) = (start?, end?, step?);
+        let [start, end, step] = bounds;
+        let (start, step) = (self.form(start)?, self.form(step)?);
         let step = step.sum.as_number().filter(|_| step.is_exact())?;
-        if !start.is_exact() || !end.is_exact() {
+        let ends = self.ends(end, step > 0)?;
+        if !start.is_exact() {
             return None;
         }
         let count = |ahead: i128| match step {
@@ -163,18 +165,38 @@ impl<'p> Affine<'p> {
             _ => (ahead.max(0) + step.abs() - 1) / step.abs(),
         };
         let ahead = |from: i128, to: i128| if step > 0 { to - from } else { from - to };
-        let most = match step > 0 {
-            true => ahead(start.range.0, end.range.1),
-            false => ahead(start.range.1, end.range.0),
-        };
-        let number = end.sum.plus(&start.sum, -1)?.as_number();
+        let (mut known, mut most) = (Some(i128::MAX), i128::MAX);
+        for end in &ends {
+            let farthest = match step > 0 {
+                true => ahead(start.range.0, end.range.1),
+                false => ahead(start.range.1, end.range.0),
+            };
+            most = most.min(count(farthest));
+            let between = end.sum.plus(&start.sum, -1)?.as_number();
+            let turns = between.map(|between| count(ahead(0, between)));
+            known = known.zip(turns).map(|(known, turns)| known.min(turns));
+        }
         Some(Turns {
             start: start.sum,
-            end: end.sum,
+            ends: ends.into_iter().map(|end| end.sum).collect(),
             step,
-            count: number.map(|between| count(ahead(0, between))),
-            most: count(most),
+            count: known,
+            most,
         })
+    }
+
+    /// The bounds of an index: of the smaller of two numbers both, and of the larger where the loop counts down.
+    fn ends(&mut self, end: Value, up: bool) -> Option<Vec<Form>> {
+        let both = if up { BinaryOp::Min } else { BinaryOp::Max };
+        if let ValueDef::Inst(inst) = self.function.values[end].def
+            && let InstData::Binary { op, args } = self.function.insts[inst].data
+            && op == both
+        {
+            let [mut ends, more] = [self.ends(args[0], up)?, self.ends(args[1], up)?];
+            ends.extend(more);
+            return Some(ends);
+        }
+        Some(vec![self.form(end).filter(Form::is_exact)?])
     }
 
     /// A value as a sum; an integer of which nothing is known is an atom of its own.
@@ -370,10 +392,12 @@ impl Execution {
                         let index = self
                             .sum(affine, system, &turns.start)?
                             .plus(&own, turns.step)?;
-                        let end = self.sum(affine, system, &turns.end)?;
                         let sign = turns.step.signum();
-                        let ahead = end.times(sign)?.plus(&index, -sign)?;
-                        system.at_least.push(ahead.plus(&Linear::number(-1), 1)?);
+                        for end in &turns.ends {
+                            let end = self.sum(affine, system, end)?;
+                            let ahead = end.times(sign)?.plus(&index, -sign)?;
+                            system.at_least.push(ahead.plus(&Linear::number(-1), 1)?);
+                        }
                     }
                     None => self.is_exact = false,
                 }

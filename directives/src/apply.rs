@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kiln_jit_core::ir::{FuncId, Function, Inst, InstData, Location, Module, Region, Value};
+use kiln_jit_core::ir::{
+    BinaryOp, FuncId, Function, Inst, InstData, Location, Module, Region, Value,
+};
 use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
@@ -259,18 +261,7 @@ impl Rewrite<'_> {
             false => shares.write(&mut emit),
         };
         let list = emit.list;
-        let guard = match (guard, turn.guard) {
-            (Some(outer), Some(own)) => {
-                let mut emit = Emit::new(&mut self.module.functions[self.kernel], node.location);
-                let both = emit.binary(kiln_jit_core::ir::BinaryOp::And, outer, own);
-                let written = emit.list;
-                self.module.functions[self.kernel].regions[turn.region]
-                    .insts
-                    .extend(written);
-                Some(both)
-            }
-            (outer, own) => own.or(outer),
-        };
+        let guard = self.both_hold(guard, &turn, node.location);
         if thread.is_some() || self.uniform.is_varying(index) {
             self.apart.insert(own);
         }
@@ -278,6 +269,19 @@ impl Rewrite<'_> {
         self.region(body, inner, guard.filter(|_| meets))?;
         self.enter_body(&turn, body);
         Ok(list)
+    }
+
+    /// The guard of a turn within what is guarded itself.
+    fn both_hold(&mut self, guard: Option<Value>, turn: &Turn, at: Location) -> Option<Value> {
+        let (Some(outer), Some(own)) = (guard, turn.guard) else {
+            return turn.guard.or(guard);
+        };
+        let function = &mut self.module.functions[self.kernel];
+        let mut emit = Emit::new(function, at);
+        let both = emit.binary(BinaryOp::And, outer, own);
+        let written = emit.list;
+        function.regions[turn.region].insts.extend(written);
+        Some(both)
     }
 
     /// Puts a value in the place of another in a region and all within.

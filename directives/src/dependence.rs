@@ -84,7 +84,7 @@ enum Lost {
     Always,
     /// One of these sums is 0 or more.
     If(Vec<Linear>),
-    /// It is kept.
+    /// The order is kept.
     Never,
 }
 
@@ -144,7 +144,7 @@ impl Check<'_> {
         };
         for which in [Which::Block, Which::Thread] {
             match self.is_lost(order, &question, which) {
-                Some(Some(system)) => return Err(self.refusal(order, question, &system)),
+                Some(Some(asked)) => return Err(self.refusal(order, asked)),
                 Some(None) => {}
                 None => return Err(self.cannot_prove(order, too_large)),
             }
@@ -160,6 +160,7 @@ impl Check<'_> {
             x: Execution::new(),
             y: Execution::new(),
         };
+        question.x.is_exact = !order.x.may_be_left_out && !order.y.may_be_left_out;
         let outer = order.carried_by.unwrap_or(order.common);
         for (number, held) in order.x.loops[..order.common].iter().enumerate() {
             let between = self.between(held, &mut question)?;
@@ -270,14 +271,14 @@ impl Check<'_> {
         Some(())
     }
 
-    /// The system of two executions by different blocks, or by different threads of which no barrier keeps the order,
+    /// The question of two executions by different blocks, or by different threads of which no barrier keeps the order,
     /// if there are such.
     fn is_lost(
         &mut self,
         order: &Order<'_>,
         question: &Question,
         which: Which,
-    ) -> Option<Option<System>> {
+    ) -> Option<Option<Question>> {
         let mut asked = Question {
             system: question.system.clone(),
             x: question.x.clone(),
@@ -299,7 +300,8 @@ impl Check<'_> {
                     let mut system = asked.system.clone();
                     system.at_least.extend(sum.iter().chain(more).cloned());
                     if system.has_solution()? {
-                        return Some(Some(system));
+                        asked.system = system;
+                        return Some(Some(asked));
                     }
                 }
             }
@@ -321,72 +323,43 @@ impl Check<'_> {
         }
         let [x_loop, y_loop] = [order.x, order.y].map(|access| owners.loop_of(access, which, dim));
         let outer = order.carried_by.unwrap_or(order.common);
-        let same = |a: &Around, b: &Around| {
-            let turns_are_same = order.x.loops[..outer]
-                .iter()
-                .any(|held| held.inst == a.inst);
-            a.inst == b.inst && turns_are_same
-        };
-        let (x, y) = match (x_loop, y_loop) {
-            (Some(a), Some(b)) if same(&a, &b) => return Some(Lost::Never),
-            (None, None) => {
-                return Some(
-                    match is_first_alone(order.x, which) && is_first_alone(order.y, which) {
-                        true => Lost::Never,
-                        false => Lost::Always,
-                    },
-                );
-            }
-            (Some(a), Some(b)) => {
-                let x = owners.place(
-                    &mut self.affine,
-                    &mut asked.system,
-                    &mut asked.x,
-                    true,
-                    &a,
-                    which,
-                )?;
-                let y = owners.place(
-                    &mut self.affine,
-                    &mut asked.system,
-                    &mut asked.y,
-                    false,
-                    &b,
-                    which,
-                )?;
-                (x, y)
-            }
-            (Some(a), None) => {
-                if !is_first_alone(order.y, which) {
-                    return Some(Lost::Always);
-                }
-                let x = owners.place(
-                    &mut self.affine,
-                    &mut asked.system,
-                    &mut asked.x,
-                    true,
-                    &a,
-                    which,
-                )?;
-                (x, Linear::number(0))
-            }
-            (None, Some(b)) => {
-                if !is_first_alone(order.x, which) {
-                    return Some(Lost::Always);
-                }
-                let y = owners.place(
-                    &mut self.affine,
-                    &mut asked.system,
-                    &mut asked.y,
-                    false,
-                    &b,
-                    which,
-                )?;
-                (Linear::number(0), y)
-            }
+        let mut same_turns = order.x.loops[..outer].iter();
+        if let (Some(a), Some(b)) = (x_loop, y_loop)
+            && a.inst == b.inst
+            && same_turns.any(|held| held.inst == a.inst)
+        {
+            return Some(Lost::Never);
+        }
+        let x = self.place(order, asked, owners, (which, x_loop), true)?;
+        let y = self.place(order, asked, owners, (which, y_loop), false)?;
+        let (Some(x), Some(y)) = (x, y) else {
+            return Some(Lost::Always);
         };
         let less = |low: &Linear, high: &Linear| high.plus(low, -1)?.plus(&Linear::number(-1), 1);
         Some(Lost::If(vec![less(&x, &y)?, less(&y, &x)?]))
+    }
+
+    /// The place along a dimension that executes one of the two, by the loop around it that is distributed over the
+    /// dimension; `Some(None)` if all places do.
+    fn place(
+        &mut self,
+        order: &Order<'_>,
+        asked: &mut Question,
+        owners: &mut Owners<'_>,
+        (which, around): (Which, Option<Around>),
+        is_x: bool,
+    ) -> Option<Option<Linear>> {
+        let (access, execution) = match is_x {
+            true => (order.x, &mut asked.x),
+            false => (order.y, &mut asked.y),
+        };
+        let (affine, system) = (&mut self.affine, &mut asked.system);
+        match around {
+            Some(held) => owners
+                .place(affine, system, execution, is_x, &held, which)
+                .map(Some),
+            None => Some(is_first_alone(access, which).then(|| Linear::number(0))),
+        }
     }
 
     /// Ways in which no barrier is between the two in one block; none if one always is.
@@ -492,17 +465,13 @@ impl Check<'_> {
     }
 
     /// What is wrong, with the fewest turns between the two.
-    fn refusal(
-        &mut self,
-        order: &Order<'_>,
-        mut question: Question,
-        system: &System,
-    ) -> DirectiveError {
+    fn refusal(&mut self, order: &Order<'_>, mut question: Question) -> DirectiveError {
         if !question.x.is_exact || !question.y.is_exact {
             return self.cannot_prove(
                 order,
-                "an index, a bound of a loop around or a condition around is not of sums of the loops' counters times \
-                 numbers; write it so, or promise by `unsafe(independent)` what is so",
+                "an index, a bound of a loop around or a condition around (also that of \
+                 `continue`) is not of sums of the loops' counters times numbers, or the blocks' shares change from \
+                 turn to turn; write it so, or promise by `unsafe(independent)` what is so",
             );
         }
         let place =
@@ -512,7 +481,7 @@ impl Check<'_> {
             Some(number) => {
                 let held = order.x.loops[number];
                 let distance = self.between(&held, &mut question);
-                let distance = distance.and_then(|between| least(system, &between));
+                let distance = distance.and_then(|between| least(&question.system, &between));
                 let at = place(self, held.inst);
                 match distance {
                     Some(1) => format!("in iterations of the loop at {at} that follow one another"),

@@ -38,9 +38,9 @@ pub enum DirectiveError {
     /// A directive where it has no meaning.
     #[error("{}", error_text!("{place}: {problem}"))]
     Placement {
-        /// Where it stands.
+        /// Where the directive stands.
         place: String,
-        /// Why it has none there, and what to do.
+        /// Why the directive has no meaning there, and what to do.
         problem: String,
     },
     /// A loop that is distributed over a dimension that the grid does not have.
@@ -152,9 +152,9 @@ pub enum DirectiveError {
          distributed over all dimensions of the grid: put it into `singular`, or distribute a loop around it"
     ))]
     Repeated {
-        /// Where it is.
+        /// Where the operation is.
         place: String,
-        /// What it does.
+        /// What the operation does.
         what: &'static str,
     },
 }
@@ -168,7 +168,7 @@ impl From<DirectiveError> for Error {
     }
 }
 
-/// As that of [`DirectiveError`].
+/// A `?` in a function that gives a `kiln::Result`, as for [`DirectiveError`].
 impl From<ScheduleError> for Error {
     fn from(error: ScheduleError) -> Error {
         LibraryError::new(error).into()

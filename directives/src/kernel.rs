@@ -8,7 +8,7 @@ use kiln_jit_core::launch::Dim3;
 use crate::affine::Known;
 use crate::apply::{Applied, apply};
 use crate::error::DirectiveError;
-use crate::program::Program;
+use crate::program::{Program, is_region};
 use crate::schedule::Schedule;
 
 impl Program {
@@ -18,6 +18,14 @@ impl Program {
     /// # Errors
     /// A function that gives something or has parameters of types; a directive where it has no meaning.
     pub fn of(region: &DeviceFn) -> Result<Program, Error> {
+        // What it calls is declared there.
+        let module = region.module();
+        let mut functions = module.functions.values();
+        let own = functions.find(|function| !function.is_declaration);
+        if let Some(function) = own.filter(|own| !is_region(own)) {
+            let function = function.name.clone();
+            return Err(DirectiveError::NoRegion { function }.into());
+        }
         Ok(Program::of_module(region.linked()?)?)
     }
 
@@ -88,6 +96,46 @@ fn kernel_of(module: &Module) -> Result<Kernel, Error> {
 }
 
 /// A program under a schedule, to be launched.
+///
+/// ```
+/// use kiln::directives::{Program, marks};
+/// use kiln::prelude::*;
+///
+/// #[device_fn]
+/// fn fill(x: &mut [u32]) {
+///     marks::partition(1, 1);
+///     for i in 0..2usize {
+///         marks::partition(1, 1);
+///         for j in 0..3usize {
+///             marks::partition(1, 1);
+///             for k in 0..4usize {
+///                 marks::partition(1, 1);
+///                 for l in 0..5usize {
+///                     x[((i * 3 + j) * 4 + k) * 5 + l] = l as u32;
+///                 }
+///             }
+///         }
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let program = Program::of(&DeviceFn::of::<fill>()?)?;
+/// let scheduled = program.apply(&program.schedule(&[2, 1, 2, 1], &[1, 3, 2, 5]))?;
+/// // More dimensions than the hardware has lie along x, and are parameters behind those of the program.
+/// let extents = scheduled.extents();
+/// assert_eq!(extents, [2, 1, 2, 1, 1, 3, 2, 5]);
+/// assert!(scheduled.module().to_string().contains("offload.thread.3: u32"));
+///
+/// let jit = Jit::new()?;
+/// let (mut x, mut y) = (jit.zeros::<u32>(120)?, jit.zeros::<u32>(120)?);
+/// let [a, b, c, d, e, f, g, h] = [0, 1, 2, 3, 4, 5, 6, 7].map(|dim| extents[dim]);
+/// let args = args!(&mut x, a, b, c, d, e, f, g, h);
+/// jit.launch(scheduled.kernel(), scheduled.grid(), scheduled.block(), args)?;
+/// jit.launch(&program.sequential()?, 1, 1, args!(&mut y))?;
+/// assert_eq!(x.to_vec()?, y.to_vec()?);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Scheduled {
     kernel: Kernel,

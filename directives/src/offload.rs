@@ -147,6 +147,11 @@ impl<T: KernelType> Present<T> {
     }
 }
 
+/// The number that an expression of a grid is; one that is too large for one that is below 0.
+pub fn extent(number: impl TryInto<u64>) -> u64 {
+    number.try_into().unwrap_or(u64::MAX)
+}
+
 /// The numbers of a grid, each of which is a `u32`.
 pub fn grid(blocks: &[u64], threads: &[u64]) -> Result<[Vec<u32>; 2], DirectiveError> {
     let list = |dims: &[u64], what: &str| -> Result<Vec<u32>, DirectiveError> {
@@ -154,7 +159,8 @@ pub fn grid(blocks: &[u64], threads: &[u64]) -> Result<[Vec<u32>; 2], DirectiveE
         let all: Result<_, _> = dims.iter().map(number).collect();
         all.map_err(|_| DirectiveError::Grid {
             dims: format!("{what}{dims:?}"),
-            problem: "a dimension of the grid is a number of 32 bits, and not below 0".to_owned(),
+            problem: "a dimension of the grid is a number of 32 bits that is not below 0"
+                .to_owned(),
         })
     };
     Ok([list(blocks, "tblock")?, list(threads, "thread")?])

@@ -121,16 +121,7 @@ impl<'s> Owners<'s> {
                 }
             }
             Some(OverBlocks::Block) if blocks > 1 => match count {
-                Some(count) => {
-                    let chunk = (count + blocks - 1) / blocks;
-                    let (own, block) = divided(system, &turn, chunk.max(1))?;
-                    let (thread, batch) = divided(system, &own, threads)?;
-                    Owner {
-                        block,
-                        thread,
-                        batch,
-                    }
-                }
+                Some(count) => in_chunks(system, &turn, count, [blocks, threads])?,
                 None => {
                     // Chunks of another size each time.
                     execution.is_exact = false;
@@ -157,6 +148,23 @@ impl<'s> Owners<'s> {
         self.known.insert((held.inst, is_first), owner.clone());
         Some(owner)
     }
+}
+
+/// Who executes a turn of a loop whose `count` turns blocks have in chunks.
+fn in_chunks(
+    system: &mut System,
+    turn: &Linear,
+    count: i128,
+    [blocks, threads]: [i128; 2],
+) -> Option<Owner> {
+    let chunk = (count + blocks - 1) / blocks;
+    let (own, block) = divided(system, turn, chunk.max(1))?;
+    let (thread, batch) = divided(system, &own, threads)?;
+    Some(Owner {
+        block,
+        thread,
+        batch,
+    })
 }
 
 /// Remainder and quotient of a sum that is 0 or more.

@@ -30,6 +30,9 @@ use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
 /// let program = Program::of(&DeviceFn::of::<double>()?)?;
 /// let schedule = program.schedule(&[4], &[32]);
 /// assert_eq!(schedule.to_string(), "tblock(4) thread(32) loop 0: over_tblock(BLOCK) over_thread");
+/// assert!(schedule.loops[0].partition.is_some());
+/// assert_eq!((program.name(), program.loop_places().len()), ("double", 1));
+/// assert!(!program.sequential_module().to_string().contains("thread_idx"));
 /// let (parallel, sequential) = (program.apply(&schedule)?, program.sequential()?);
 ///
 /// let jit = Jit::new()?;
@@ -367,7 +370,7 @@ impl Program {
 }
 
 /// Whether a function can be a region.
-fn is_region(function: &Function) -> bool {
+pub(crate) fn is_region(function: &Function) -> bool {
     function.result == Type::UNIT
         && function.type_params.is_empty()
         && function.const_params.is_empty()

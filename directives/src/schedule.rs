@@ -68,6 +68,7 @@ pub struct LoopSchedule {
 /// let text = "tblock(4, 2) thread(16, 16) loop 0: over_tblock(BLOCK) over_thread; loop 1: sequential";
 /// let schedule: Schedule = text.parse()?;
 /// assert_eq!(schedule.blocks, [4, 2]);
+/// assert!(schedule.loops[0].partition.is_some());
 /// assert_eq!(schedule.to_string(), text);
 /// # Ok::<(), kiln::directives::ScheduleError>(())
 /// ```

@@ -50,10 +50,17 @@ impl Uniform {
             changed: true,
         };
         uniform.find_meeting(function, function.body);
+        let module = &program.module;
         function.for_each_inst(|_, inst| {
-            if let InstData::Store { ptr, .. } = function.insts[inst].data {
-                uniform.written.insert(base_of(function, ptr));
+            let data = &function.insts[inst].data;
+            if !data.facts(&module.intrinsics).writes {
+                return;
             }
+            data.for_each_operand(|value| {
+                if module.types.has_references(function.type_of(value)) {
+                    uniform.written.insert(base_of(function, value));
+                }
+            });
         });
         while std::mem::take(&mut uniform.changed) {
             uniform.visit(program, schedule, function.body, false);
@@ -158,7 +165,7 @@ impl Uniform {
 }
 
 /// Whether control leaves a loop from within its body.
-fn leaves(function: &Function, body: Region) -> bool {
+pub(crate) fn leaves(function: &Function, body: Region) -> bool {
     let mut found = false;
     function.walk(body, &mut |_, inst| {
         found |= function.insts[inst].data.is_terminator()

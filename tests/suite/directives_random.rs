@@ -101,6 +101,8 @@ enum Node {
 struct Counted {
     start: i64,
     end: Sum,
+    /// Another end of a loop that counts up: the nearer one holds.
+    cap: Option<i64>,
     step: i64,
     partition: Partition,
     body: Vec<Node>,
@@ -109,6 +111,7 @@ struct Counted {
 impl Counted {
     fn indices(&self, around: &[i64]) -> Vec<i64> {
         let (mut at, end) = (self.start, self.end.at(around));
+        let end = self.cap.map_or(end, |cap| end.min(cap));
         let mut all = Vec::new();
         while if self.step > 0 { at < end } else { at > end } {
             all.push(at);
@@ -222,6 +225,7 @@ impl Make<'_> {
             factors[self.numbers.below(loops as u64) as usize] = 1;
         }
         let far = self.numbers.within(-1, 5) * step;
+        let cap = (step > 0 && self.numbers.one_in(4)).then(|| self.numbers.within(1, 5));
         let mut partition = Partition::default();
         if !singular {
             let over_blocks = [None, Some(OverBlocks::Block), Some(OverBlocks::Cyclic)]
@@ -240,6 +244,7 @@ impl Make<'_> {
                 factors,
                 number: start + far,
             },
+            cap,
             step,
             partition,
             body,
@@ -306,7 +311,10 @@ fn build<'k>(
                 let (start, step) = (k.lit(Type::I32, held.start), k.lit(Type::I32, held.step));
                 k.for_loop(
                     start,
-                    held.end.build(k, indices),
+                    match held.cap {
+                        Some(cap) => held.end.build(k, indices).min(k.lit(Type::I32, cap)),
+                        None => held.end.build(k, indices),
+                    },
                     step,
                     Unroll::Auto,
                     |index| {

@@ -35,8 +35,9 @@ const MAX_LINES: usize = 800;
 const UNSAFE_ALLOWED: &[&str] = &[
     // Calls into LLVM.
     "jit-core/codegen/",
-    // Kernels of modules that were rewritten.
+    // Kernels of modules that were rewritten; a clause that has the word.
     "directives/src/kernel.rs",
+    "directives/macro/src/clauses.rs",
     // Calls into the CUDA driver; buffers that devices share.
     "jit-core/runtime/",
     // The signatures of host code, which is called through pointers.
@@ -201,9 +202,11 @@ fn sentences_stand_alone(file: &File<'_>) -> Vec<Problem> {
 }
 
 /// Where the functions are that users call; a name that ends in `/` stands for all that is below it.
-const CALLED: [&str; 14] = [
+const CALLED: [&str; 16] = [
     "array-lib/src/",
-    "directives/src/",
+    "directives/src/kernel.rs",
+    "directives/src/program.rs",
+    "directives/src/schedule.rs",
     "device-stdlib/src/",
     "hooks/src/",
     "jit-core/compiler/src/args.rs",

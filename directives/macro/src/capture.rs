@@ -23,7 +23,7 @@ pub(crate) enum Kind {
     },
     /// A number or a struct, which is passed by value.
     Scalar(Type),
-    /// Its declaration does not say the type.
+    /// A variable whose declaration does not say the type.
     Untyped,
     /// A slice that is borrowed from another variable.
     Part,

@@ -73,10 +73,10 @@ fn dims(input: ParseStream<'_>) -> Result<Vec<Expr>> {
     parenthesized!(inner in input);
     let dims = Punctuated::<Expr, Token![,]>::parse_terminated(&inner)?;
     match dims.is_empty() {
-        true => {
-            Err(inner
-                .error("a grid has one dimension or more: write how many there are along each"))
-        }
+        true => Err(Error::new(
+            inner.span(),
+            "a grid has one dimension or more: write how many there are along each",
+        )),
         false => Ok(dims.into_iter().collect()),
     }
 }
@@ -104,7 +104,12 @@ impl Parse for Grid {
                 input.parse::<Token![,]>()?;
             }
         }
-        let missing = |what| input.error(format!("a kernel region says its grid: write `{what}`"));
+        let missing = |what| {
+            Error::new(
+                input.span(),
+                format!("a kernel region says its grid: write `{what}`"),
+            )
+        };
         Ok(Grid {
             blocks: blocks.ok_or_else(|| missing("tblock(..)"))?,
             threads: threads.ok_or_else(|| missing("thread(..)"))?,
@@ -151,7 +156,8 @@ impl Parse for Partition {
         }
         match partition.blocks > 0 || partition.threads {
             true => Ok(partition),
-            false => Err(input.error(
+            false => Err(Error::new(
+                input.span(),
                 "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
             )),
         }

@@ -96,21 +96,19 @@ fn item_of(function: &ItemFn) -> Result<TokenStream> {
         .iter()
         .filter(|(_, variable)| matches!(variable.kind, Kind::Slice { is_param: true, .. }));
     let copies: TokenStream = params.map(|(name, _)| host.copy(name, false)).collect();
-    let presents = variables
-        .iter()
-        .filter_map(|(name, variable)| match &variable.kind {
-            Kind::Slice { element, .. } => {
-                let present = present(name);
-                Some(quote! {
-                    #[allow(unused_mut, reason = "no region writes the slice")]
-                    let mut #present = ::kiln::directives::macros::Present::<#element>::new();
-                })
-            }
-            _ => None,
-        });
+    let presents = presents(&variables);
     let value = value.unwrap_or_else(|| quote!(()));
     let sequential = without_directives(&function.block);
     let attributes = &function.attrs;
+    let launched = quote! {
+        let __offload = &mut ::kiln::directives::macros::Offload::new(__jit);
+        #(#presents)*
+        #statements
+        let __result: #result = #value;
+        #copies
+        ::core::result::Result::Ok((__result, __offload.report()?))
+    };
+    let launches = launches(function, &names, &result, &launched);
     Ok(quote! {
         #(#attributes)*
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
@@ -122,31 +120,56 @@ fn item_of(function: &ItemFn) -> Result<TokenStream> {
             /// Executes the function as it is written, on one thread of the host.
             #vis fn sequential(&self, #inputs) -> #result #sequential
 
-            /// Executes the function with its kernel regions on a device.
-            ///
-            /// # Errors
-            /// A region whose threads would depend on each other, or for which the grid is too small or too large;
-            /// what a launch or a copy meets.
-            #vis fn launch(&self, __jit: &::kiln::prelude::Jit, #inputs) -> ::kiln::Result<#result> {
-                ::core::result::Result::Ok(self.launch_reported(__jit, #(#names),*)?.0)
-            }
-
-            /// Executes the function as `launch` does, and says what was copied and launched.
-            ///
-            /// # Errors
-            /// As those of `launch`.
-            #vis fn launch_reported(
-                &self,
-                __jit: &::kiln::prelude::Jit,
-                #inputs
-            ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
-                let __offload = &mut ::kiln::directives::macros::Offload::new(__jit);
-                #(#presents)*
-                #statements
-                let __result: #result = #value;
-                #copies
-                ::core::result::Result::Ok((__result, __offload.report()?))
-            }
+            #launches
         }
     })
+}
+
+/// What of each slice is on the device, as variables.
+fn presents(variables: &Variables) -> Vec<TokenStream> {
+    let slices = variables
+        .iter()
+        .filter_map(|(name, variable)| match &variable.kind {
+            Kind::Slice { element, .. } => {
+                let present = present(name);
+                Some(quote! {
+                    #[allow(unused_mut, reason = "no region writes the slice")]
+                    let mut #present = ::kiln::directives::macros::Present::<#element>::new();
+                })
+            }
+            _ => None,
+        });
+    slices.collect()
+}
+
+/// The methods that run kernel regions on a device.
+fn launches(
+    function: &ItemFn,
+    names: &[Ident],
+    result: &TokenStream,
+    launched: &TokenStream,
+) -> TokenStream {
+    let (vis, inputs) = (&function.vis, &function.sig.inputs);
+    quote! {
+        /// Executes the function with its kernel regions on a device.
+        ///
+        /// # Errors
+        /// A region whose threads would depend on each other, or for which the grid is too small or too large;
+        /// what a launch or a copy meets.
+        #vis fn launch(&self, __jit: &::kiln::prelude::Jit, #inputs) -> ::kiln::Result<#result> {
+            ::core::result::Result::Ok(self.launch_reported(__jit, #(#names),*)?.0)
+        }
+
+        /// Executes the function as `launch` does, and says what was copied and launched.
+        ///
+        /// # Errors
+        /// As those of `launch`.
+        #vis fn launch_reported(
+            &self,
+            __jit: &::kiln::prelude::Jit,
+            #inputs
+        ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
+            #launched
+        }
+    }
 }

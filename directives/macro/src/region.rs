@@ -1,6 +1,6 @@
 //! A kernel region as a `#[device_fn]` with marks.
 
-use proc_macro2::{Ident, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
@@ -25,43 +25,14 @@ pub(crate) fn launch(
     if let Some(error) = marks.error {
         return Err(error);
     }
-    let (mut params, mut brought, mut known, mut args, mut written) =
-        (vec![], vec![], vec![], vec![], vec![]);
-    for (variable, used) in &captures.used {
-        let ident = Ident::new(variable, block.span());
-        let present = present(variable);
-        match &variables[variable].kind {
-            Kind::Slice { element, .. } => {
-                let mutability = used.writes.then(|| quote!(mut));
-                params.push(quote!(#ident: & #mutability [#element]));
-                brought.push(quote!(#present.bring(__offload, &#ident[..])?;));
-                known.push(quote!(#present.known()));
-                args.push(match used.writes {
-                    true => quote!(#present.written()?),
-                    false => quote!(#present.read()?),
-                });
-                written.extend(used.writes.then(|| quote!(let _ = &mut #ident[..];)));
-            }
-            Kind::Scalar(ty) => {
-                params.push(quote!(#ident: #ty));
-                known.push(match is_integer(ty) {
-                    true => quote!(::kiln::directives::Known::Number(#ident as i128)),
-                    false => quote!(::kiln::directives::Known::Nothing),
-                });
-                args.push(quote!(::kiln::directives::macros::IntoArg::into_arg(#ident)));
-            }
-            Kind::Untyped | Kind::Part | Kind::Inner => {}
-        }
-    }
-    let (
-        Grid {
-            blocks,
-            threads,
-            nowait,
-        },
-        statements,
-    ) = (grid, &marked.stmts);
-    let region = format_ident!("{name}", span = block.span());
+    let Passed {
+        params,
+        brought,
+        known,
+        args,
+    } = passed(&captures, variables, block.span());
+    let (blocks, threads, nowait) = (&grid.blocks, &grid.threads, grid.nowait);
+    let (region, statements) = (format_ident!("{name}", span = block.span()), &marked.stmts);
     Ok(quote_spanned! {block.span()=> {
         #[::kiln::device_fn]
         fn #region(#(#params),*) {
@@ -69,11 +40,59 @@ pub(crate) fn launch(
         }
         static __REGION: ::kiln::directives::macros::Region = ::kiln::directives::macros::Region::new();
         #(#brought)*
-        #(#written)*
-        let __grid = ::kiln::directives::macros::grid(&[#((#blocks) as u64),*], &[#((#threads) as u64),*])?;
+        let __grid = ::kiln::directives::macros::grid(
+            &[#(::kiln::directives::macros::extent(#blocks)),*],
+            &[#(::kiln::directives::macros::extent(#threads)),*],
+        )?;
         let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*])?;
         __offload.launch(&__scheduled, ::std::vec![#(#args),*], #nowait)?;
     }})
+}
+
+/// What a region has of the function's variables.
+#[derive(Default)]
+struct Passed {
+    params: Vec<TokenStream>,
+    /// Copies to the device.
+    brought: Vec<TokenStream>,
+    known: Vec<TokenStream>,
+    args: Vec<TokenStream>,
+}
+
+fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed {
+    let mut passed = Passed::default();
+    for (variable, used) in &captures.used {
+        let ident = Ident::new(variable, span);
+        let present = present(variable);
+        match &variables[variable].kind {
+            Kind::Slice { element, .. } => {
+                let mutability = used.writes.then(|| quote!(mut));
+                passed.params.push(quote!(#ident: & #mutability [#element]));
+                // What is written is borrowed so, for rustc to see.
+                passed
+                    .brought
+                    .push(quote!(#present.bring(__offload, & #mutability #ident[..])?;));
+                passed.known.push(quote!(#present.known()));
+                passed.args.push(match used.writes {
+                    true => quote!(#present.written()?),
+                    false => quote!(#present.read()?),
+                });
+            }
+            Kind::Scalar(ty) => {
+                passed.params.push(quote!(#ident: #ty));
+                passed.known.push(match is_integer(ty) {
+                    true => quote!(::kiln::directives::Known::Number(#ident as i128)),
+                    false => quote!(::kiln::directives::Known::Nothing),
+                });
+                passed
+                    .args
+                    .push(quote!(::kiln::directives::macros::IntoArg::into_arg(#ident)));
+            }
+            // They are refused.
+            Kind::Untyped | Kind::Part | Kind::Inner => {}
+        }
+    }
+    passed
 }
 
 /// Whether a type is written as an integer.

@@ -39,6 +39,17 @@ pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     ("hooks/src/bounds_checks/ranges.rs", "InstData", 5),
     ("hooks/src/bounds_checks/ranges.rs", "UnaryOp", 1),
     ("hooks/src/bounds_checks/ranges.rs", "BinaryOp", 1),
+    // An address that is made in another way than by these, and an access that is another one, is refused, as nothing
+    // is known of it; a number that is no sum is any number.
+    ("directives/src/uniform.rs", "InstData", 1),
+    ("directives/src/accesses.rs", "InstData", 2),
+    ("directives/src/affine.rs", "InstData", 4),
+    ("directives/src/affine.rs", "UnaryOp", 2),
+    ("directives/src/affine.rs", "BinaryOp", 3),
+    ("directives/src/emit.rs", "BinaryOp", 1),
+    // What writes to memory of the thread's own is a store; only a `for` is distributed.
+    ("directives/src/private.rs", "InstData", 1),
+    ("directives/src/apply.rs", "InstData", 2),
     // A rule names what it lets pass; the rest is an error.
     ("jit-core/ir/src/verify/aggregates.rs", "TypeData", 1),
     ("jit-core/ir/src/verify/arithmetic.rs", "TypeData", 1),
