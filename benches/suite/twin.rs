@@ -59,7 +59,7 @@ impl Launcher for Twin {
             Payload::Slice { address, .. } => address.to_ne_bytes().to_vec(),
             Payload::Bytes(bytes) => bytes.to_vec(),
             Payload::View => panic!("`{}` takes no views", launch.twin),
-            Payload::Host(_) | Payload::OutOfRange(_) => {
+            Payload::Host(_) | Payload::OutOfRange(_) | Payload::Refused(_) => {
                 panic!("`{}` takes what no hook converts", launch.twin)
             }
         };

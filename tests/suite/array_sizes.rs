@@ -175,11 +175,11 @@ fn turned_dimensions_in_tiles(jit: &Jit) -> Outcome {
         let x = numbers(a * b * c);
         let array = arrays.array(x.clone(), (a, b, c))?;
         let row = arrays.vector(numbers(b))?;
-        let turned = array.permute(&[0, 2, 1])?; // a c b
+        let turned = array.permute([0, 2, 1])?; // a c b
         let other = arrays.array(numbers(a * b * c), (a, c, b))?;
         let got = (&turned * 2 + &row - &other).eval()?.to_vec()?;
-        let behind = array.permute(&[2, 1, 0])?.copy()?.to_vec()?; // c b a
-        let before = array.permute(&[2, 0, 1])?.copy()?.to_vec()?; // c a b
+        let behind = array.permute([2, 1, 0])?.copy()?.to_vec()?; // c b a
+        let before = array.permute([2, 0, 1])?.copy()?.to_vec()?; // c a b
         for (i, j, k) in (0..a * b * c).map(|n| (n / (b * c), n / c % b, n % c)) {
             let value = x[(i * b + j) * c + k];
             let at = (i * c + k) * b + j;

@@ -328,7 +328,7 @@ fn types_named_as_on_the_host(jit: &Jit) -> Outcome {
     use named_as_on_the_host::{Box, Cell, widened};
     let cells = jit.upload(&[Cell::Wall, Cell::Empty])?;
     let mut boxes = jit.upload(&[Box::new(1.0, 2.0); 2])?;
-    widened.launch(&jit, (1, 32), &cells, &mut boxes)?;
+    widened.launch(jit, (1, 32), &cells, &mut boxes)?;
     let wanted = [Box::new(0.0, 3.0), Box::new(1.0, 2.0)];
     assert_eq!(boxes.to_vec()?, wanted);
     Ok(())
