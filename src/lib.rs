@@ -221,6 +221,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::plain::precision::*;
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
+    pub use kiln_directives_macro::offload;
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
     pub use kiln_jit_core::checks::Checks;
