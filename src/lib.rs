@@ -225,6 +225,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::plain::warp::*;
     pub use kiln_device_stdlib::target::*;
     pub use kiln_device_stdlib::warp::{FULL_MASK, Warp};
+    pub use kiln_directives_macro::offload;
     pub use kiln_jit_core::args;
     pub use kiln_jit_core::build::{DeviceFn, IntoVal, Kernel, KernelBuilder, Place, Val, Var};
     pub use kiln_jit_core::checks::Checks;

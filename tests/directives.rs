@@ -206,11 +206,11 @@ refused! {
 
     singular_in_singular, [2], [32], |x, _y, _n| {
         if marks::singular() {
-            if marks::singular() {
-                x[0] = 1;
-            }
+            x[1] = 1;
+            x[2] = 1;
+            if marks::singular() { x[0] = 1; }
         }
-    }, expect!["tests/directives.rs:209:13: `singular` within `singular`: one of them is enough"];
+    }, expect!["tests/directives.rs:211:13: `singular` within `singular`: one of them is enough"];
 
     singular_in_threads, [2], [32], |x, _y, n| {
         marks::partition(1, 1);

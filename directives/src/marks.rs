@@ -2,9 +2,9 @@
 //!
 //! | mark | where it stands | what it says |
 //! |---|---|---|
-//! | [`partition`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
-//! | [`independent`] | there, too | the program's promise that no iteration depends on another |
-//! | [`singular`] | the condition of an `if` without `else` | one thread of each block executes what the `if` holds |
+//! | [`partition()`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
+//! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
+//! | [`singular()`] | the condition of an `if` without `else` | one thread of each block executes what the `if` holds |
 //!
 //! The barrier is that of kernels. A mark has no meaning of its own: a kernel in which one is left ends with an error.
 

@@ -27,7 +27,7 @@ use proc_macro::TokenStream;
 /// ```
 /// use kiln::prelude::*;
 ///
-/// #[kiln::offload]
+/// #[offload]
 /// fn saxpy(a: f32, x: &[f32], y: &mut [f32], blocks: u32) {
 ///     #[kernel(tblock(blocks), thread(128))]
 ///     {
