@@ -190,7 +190,7 @@ fn what_has_no_neighbors(jit: &Jit) -> Outcome {
     refused(
         wide.neighbor([1], Border::Clamp),
         expect![
-            "a neighbour of an array of shape 2147483648: it has indices of 32 bits, and there are more elements than those reach; go through it in parts, `x.slice(s![a..b])`"
+            "a neighbour of an array of shape 2147483648: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`"
         ],
     );
     Ok(())

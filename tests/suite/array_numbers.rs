@@ -197,7 +197,7 @@ fn more_elements_than_indices(jit: &Jit) -> Outcome {
     refused(
         x.take(&few, 0),
         expect![
-            "`take` of an array of shape 8589934592: it has indices of 32 bits, and there are more elements than those reach; go through it in parts, `x.slice(s![a..b])`"
+            "`take` of an array of shape 8589934592: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`"
         ],
     );
     let many = |result: Result<Array<u32>, ArrayError>| {

@@ -103,7 +103,7 @@ fn folds_along_each_dimension(jit: &Jit) -> Outcome {
             let sums = array.sum_axis(axis as isize)?;
             assert_eq!(&sums.to_vec()?, want, "{a} {b} {c} along {axis}");
             let narrow = array.cast::<i32>().eval()?.sum_axis(axis as isize)?;
-            let narrow: Vec<i64> = narrow.to_vec()?.into_iter().map(i64::from).collect();
+            let narrow: Vec<i64> = narrow.to_vec()?;
             assert_eq!(&narrow, want, "{a} {b} {c} along {axis}, of 4 bytes");
         }
         let last = array.slice(s![.., .., 1..])?;
@@ -275,11 +275,11 @@ fn more_elements_than_are_counted(jit: &Jit) -> Outcome {
     ];
     let texts = errors.map(|error| error.expect_err("it has too many").to_string());
     expect![[r#"
-        running sums and products of an array of shape 4294967296, which has 4294967296 elements; at most 4294963199 are counted, take parts of it
-        the order of an array of shape 4294967296, which has 4294967296 elements; at most 4294963197 are counted, take parts of it
-        the order of an array of shape 4294967296, which has 4294967296 elements; at most 4294963197 are counted, take parts of it
-        the elements under a mask of an array of shape 4294967296, which has 4294967296 elements; at most 4294963199 are counted, take parts of it
-        elements by their numbers of an array of shape 4294967296, which has 4294967296 elements; at most 4294967295 are counted, take parts of it
-        a count of numbers of an array of shape 4294967296, which has 4294967296 elements; at most 4294967295 are counted, take parts of it"#]].assert_eq(&texts.join("\n"));
+        a running sum or product of an array of shape 4294967296: its indices tell 4294963199 elements apart; go through it in parts, `x.slice(s![a..b])`
+        sorting of an array of shape 4294967296: its indices tell 4294963197 elements apart; go through it in parts, `x.slice(s![a..b])`
+        sorting of an array of shape 4294967296: its indices tell 4294963197 elements apart; go through it in parts, `x.slice(s![a..b])`
+        `compress` of an array of shape 4294967296: its indices tell 4294963199 elements apart; go through it in parts, `x.slice(s![a..b])`
+        `take` of an array of shape 4294967296: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`
+        `bincount` of an array of shape 4294967296: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`"#]].assert_eq(&texts.join("\n"));
     Ok(())
 }

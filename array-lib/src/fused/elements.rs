@@ -128,7 +128,7 @@ impl<'k> Elements<'_, '_, 'k> {
         };
         let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
         for (item, value) in (0..).zip(values) {
-            self.out.at(index + item).set(value);
+            self.put(At::Index(index + item), value);
         }
     }
 
@@ -160,7 +160,7 @@ impl<'k> Elements<'_, '_, 'k> {
         let all = || {
             let values: Vec<_> = (0..items).map(|item| self.value_at(place(item))).collect();
             for (item, value) in (0..).zip(values) {
-                self.out.at(first + item).set(value);
+                self.put(place(item), value);
             }
         };
         k.if_((first + (items - 1)).lt(results), all).else_(|| {
@@ -288,7 +288,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// Stores a value where it goes, of several each where its own go.
-    fn put(&self, at: At<'k>, value: Val<'k>) {
+    pub(super) fn put(&self, at: At<'k>, value: Val<'k>) {
         let target = self.target(at);
         if self.more.is_empty() {
             self.out.at(target).set(value);

@@ -132,14 +132,14 @@ impl<'k> Elements<'_, '_, 'k> {
                 .map(|row| self.take(&tile, *row))
                 .collect();
             for (index, value) in values {
-                self.out.at(index).set(value);
+                self.put(At::Index(index), value);
             }
         })
         .else_(|| {
             for row in tile.rows() {
                 k.if_(tile.has(&tile.at(row, tile.column)), || {
                     let (index, value) = self.take(&tile, row);
-                    self.out.at(index).set(value);
+                    self.put(At::Index(index), value);
                 });
             }
         });
