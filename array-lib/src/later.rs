@@ -16,7 +16,8 @@ impl Arrays {
     /// # fn main() -> kiln::Result<()> {
     /// let jit = Jit::new()?;
     /// let arrays = Arrays::new(&jit);
-    /// let beside = arrays.on(&jit.stream()?)?;
+    /// let stream = jit.stream()?;
+    /// let beside = arrays.on(&stream)?;
     /// let x = beside.vector(vec![1.0f32, 2.0])?;
     /// let y = (&x * 2.0).eval()?; // in the stream of its first array
     /// let z = (arrays.ones::<f32>(2)? + &y).eval()?; // in the other, behind it

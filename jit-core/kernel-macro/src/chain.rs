@@ -384,7 +384,7 @@ pub(crate) enum Stand {
     One,
     /// The sum of two, of which the second may be a reference.
     Added,
-    /// Their product.
+    /// The product of two, of which the second may be a reference.
     Multiplied,
     /// An item of a type that has an order.
     Ordered,
@@ -422,12 +422,12 @@ impl Stand {
         Stand::ALL.into_iter().find(|stand| name == stand.text())
     }
 
-    /// Whether it stands for a number.
+    /// Whether a stand-in is a number.
     pub(crate) fn is_number(self) -> bool {
         matches!(self, Stand::Zero | Stand::One)
     }
 
-    /// What it is on the host.
+    /// The expression of the host.
     pub(crate) fn on_host(self, span: Span) -> Expr {
         let root = root_at(span);
         let span = before(span);

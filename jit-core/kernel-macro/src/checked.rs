@@ -308,6 +308,12 @@ impl Mark {
         }
     }
 
+    /// Whether a path is a constant whose type rustc finds.
+    fn is_constant(&self, expr: &Expr) -> bool {
+        let is_number = Stand::of(expr).is_some_and(Stand::is_number);
+        is_number || is_none_value(expr) || self.is_of_type(expr)
+    }
+
     /// Whether a path names something of a type, whose parameters may be left out.
     fn is_of_type(&self, expr: &Expr) -> bool {
         let Expr::Path(path) = expr else {
@@ -486,13 +492,7 @@ impl VisitMut for Mark {
             Expr::Index(_) => self.mark_element(expr, OPERATOR),
             _ if may_be_own => self.mark_operator(expr),
             Expr::Struct(_) => self.mark(expr),
-            Expr::Path(_)
-                if is_none_value(expr)
-                    || self.is_of_type(expr)
-                    || Stand::of(expr).is_some_and(Stand::is_number) =>
-            {
-                self.mark(expr);
-            }
+            Expr::Path(_) if self.is_constant(expr) => self.mark(expr),
             Expr::MethodCall(call) if !is_cast(call) => self.mark_method(expr),
             _ => {}
         }

@@ -265,7 +265,7 @@ impl Jit {
     /// # fn main() -> kiln::Result<()> {
     /// let jit = Jit::new()?;
     /// let mut x: Buffer<u32> = jit.unspecified(1000)?; // nothing is cleared first
-    /// number.launch(&jit, grid_for(1000, 256), &mut x)?;
+    /// number.launch(&jit, (grid_for(1000, 256), 256), &mut x)?;
     /// assert_eq!(x.to_vec()?[999], 999);
     /// let y = Buffer::<bool>::unspecified(jit.device(), 3)?;
     /// assert_eq!(y.len(), 3);
