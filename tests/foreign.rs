@@ -606,7 +606,7 @@ fn arrays_in_files_of_numpy() -> Outcome {
     };
     assert_eq!(
         text(arrays.read_npy::<i64>(&file).err()),
-        "`FOLDER/x.npy`: incorrect descriptor (<f4) for this type"
+        "`FOLDER/x.npy`: incorrect descriptor ('<f4') for this type"
     );
     let missing = text(arrays.read_npy::<f32>(folder.join("y.npy")).err());
     assert!(missing.starts_with("`FOLDER/y.npy`: "), "{missing}");
