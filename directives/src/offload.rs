@@ -1,6 +1,6 @@
 //! What the code that `#[offload]` writes refers to: what of slices is on the device, and launches of regions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use kiln_jit_core::args::Arg;
@@ -179,7 +179,7 @@ const REMEMBERED: usize = 256;
 #[derive(Debug, Default)]
 struct Made {
     ready: HashMap<Arc<Schedule>, Arc<Scheduled>>,
-    verified: HashMap<(Arc<Schedule>, Vec<Known>), ()>,
+    verified: HashSet<(Arc<Schedule>, Vec<Known>)>,
 }
 
 /// A region of an `#[offload]` function.
@@ -215,10 +215,7 @@ impl Region {
         let launch = (schedule.clone(), known.to_vec());
         let remembered = |made: &Made| {
             let scheduled = made.ready.get(&schedule)?.clone();
-            let (schedule, _) = made
-                .verified
-                .get_key_value(&launch)
-                .map(|(launch, ())| launch)?;
+            let (schedule, _) = made.verified.get(&launch)?;
             Some(Ready {
                 schedule: schedule.clone(),
                 scheduled,
@@ -239,7 +236,7 @@ impl Region {
             .entry(schedule.clone())
             .or_insert(scheduled)
             .clone();
-        made.verified.insert(launch, ());
+        made.verified.insert(launch);
         Ok(Ready {
             schedule,
             scheduled,

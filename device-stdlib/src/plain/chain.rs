@@ -10,10 +10,6 @@ use crate::plain::number::Num;
     note = "`sum` and `product` are of numbers of one type; what else is to be added up stands in `fold` or a `for`"
 )]
 pub trait Accumulates<I> {
-    /// The sum of nothing.
-    const SUM: Self;
-    /// The product of nothing.
-    const PRODUCT: Self;
     /// The sum.
     fn add(self, item: I) -> Self;
     /// The product.
@@ -21,8 +17,6 @@ pub trait Accumulates<I> {
 }
 
 impl<T: Num> Accumulates<T> for T {
-    const SUM: T = T::ZERO;
-    const PRODUCT: T = T::ONE;
     fn add(self, item: T) -> T {
         self + item
     }
@@ -32,8 +26,6 @@ impl<T: Num> Accumulates<T> for T {
 }
 
 impl<T: Num> Accumulates<&T> for T {
-    const SUM: T = T::ZERO;
-    const PRODUCT: T = T::ONE;
     fn add(self, item: &T) -> T {
         self + *item
     }
