@@ -61,6 +61,7 @@ mod rust_methods;
 mod rust_offload;
 mod rust_options;
 mod rust_papers;
+mod rust_patterns;
 mod rust_print;
 mod rust_random;
 mod rust_references;
@@ -193,6 +194,7 @@ pub fn cases() -> Vec<Case> {
         rust_options::CASES,
         rust_print::CASES,
         rust_papers::CASES,
+        rust_patterns::CASES,
         rust_random::CASES,
         rust_references::CASES,
         rust_special::CASES,

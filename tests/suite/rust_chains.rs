@@ -10,7 +10,7 @@ use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
     sums products counts extremes questions places folds adapters_in_any_order ranges nothing_in_them named_functions
-    generic_sums in_a_for left_early inside_of_each_other captures patterns parts_of_slices optional
+    generic_sums in_a_for counted_on_the_way taken_and_skipped while_it_holds one_of_all by_key parts_of_ranges chunks_with_a_rest left_early inside_of_each_other captures patterns parts_of_slices optional
     ; of_floats no_check_is_left
 }
 
@@ -284,6 +284,145 @@ fn optional(x: i32) -> i32 {
 fn weighted(x: &[f32], y: &[f32], total: &mut [f32]) {
     total[0] = x.iter().zip(y).map(|(a, b)| a * b).sum();
     total[1] = x.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+}
+
+#[device_fn]
+fn counted_on_the_way(x: i32) -> i32 {
+    let table = [x & 63, 30, x & 5, -7, 12];
+    let mut sum = 0;
+    for (i, v) in table
+        .iter()
+        .map(|v| v * 2)
+        .filter(|v| v % 4 == 0)
+        .enumerate()
+    {
+        if v > 100 {
+            continue;
+        }
+        sum += v * i as i32;
+    }
+    let first = table
+        .iter()
+        .filter(|v| **v > 5)
+        .enumerate()
+        .map(|(i, v)| v + i as i32)
+        .sum::<i32>();
+    let ranged = (2..7)
+        .enumerate()
+        .fold(0, |sum, (i, v)| sum * 3 + v * i as i32);
+    sum ^ first ^ ranged
+}
+
+#[device_fn]
+fn taken_and_skipped(x: i32) -> i32 {
+    let table = [x & 63, 30, x & 5, -7, 12, 9];
+    let n = (x & 3) as usize;
+    let mut seen = 0;
+    let some = table
+        .iter()
+        .inspect(|v| seen += **v)
+        .filter(|v| **v > 3)
+        .take(n)
+        .sum::<i32>();
+    let rest = table.iter().map(|v| v + 1).skip(n).sum::<i32>();
+    let middle = table.iter().skip(1).take(n).sum::<i32>();
+    let far = table
+        .iter()
+        .skip(n)
+        .skip(1)
+        .take(9)
+        .take(3)
+        .copied()
+        .sum::<i32>();
+    let mut last = 0;
+    for v in table.iter().skip(n).rev().take(2) {
+        last = last * 10 + v;
+    }
+    for v in table.iter().filter(|v| **v > 0).take(n) {
+        if *v == 30 {
+            continue;
+        }
+        last += v;
+    }
+    some ^ rest.wrapping_mul(3) ^ middle.wrapping_mul(5) ^ far.wrapping_mul(7) ^ last ^ seen
+}
+
+#[device_fn]
+fn while_it_holds(x: i32) -> i32 {
+    let table = [x & 7, 3, x & 5, 7, 2];
+    let behind = table
+        .iter()
+        .skip_while(|v| **v < 4)
+        .map(|v| v * 2)
+        .sum::<i32>();
+    let until = table
+        .iter()
+        .map_while(|&v| if v < 6 { Some(v * 10) } else { None })
+        .count() as i32;
+    behind * 10 + until
+}
+
+#[device_fn]
+fn one_of_all(x: i32) -> i32 {
+    let table = [x & 63, 30, x & 5, -7, 12];
+    let n = (x & 7) as usize;
+    let last = table
+        .iter()
+        .filter(|v| **v % 2 == 0)
+        .last()
+        .map_or(-1, |v| *v);
+    let nth = table.iter().map(|v| v + 1).nth(n).unwrap_or(-5);
+    let most = table
+        .iter()
+        .copied()
+        .reduce(|a, b| if a > b { a } else { b })
+        .unwrap();
+    let none = (0..0).map(|v| v * 2).reduce(|a: i32, b| a + b).is_none();
+    last ^ nth.wrapping_mul(3) ^ most.wrapping_mul(5) ^ i32::from(none)
+}
+
+#[device_fn]
+fn by_key(x: i32) -> i32 {
+    let table = [[x & 3, 1], [2, 2], [x & 1, 3], [2, 4]];
+    let most = table
+        .iter()
+        .max_by_key(|pair| pair[0])
+        .map_or(0, |pair| pair[1]);
+    let least = table
+        .iter()
+        .min_by_key(|pair| pair[0])
+        .map_or(0, |pair| pair[1]);
+    let near = (0..5).min_by_key(|v| (v * 3 - (x & 15)).abs()).unwrap_or(9);
+    most * 100 + least * 10 + near
+}
+
+#[device_fn]
+fn parts_of_ranges(x: i32) -> i32 {
+    let n = (x & 3) as usize;
+    let first = (0..10).rev().take(n).sum::<i32>();
+    let second = (0..20).step_by(3).skip(n).map(|v| v * v).sum::<i32>();
+    let third: usize = (n..9).filter(|v| v % 2 == 1).skip(1).count();
+    first * 1000 + second + third as i32
+}
+
+#[device_fn]
+fn chunks_with_a_rest(x: i32) -> i32 {
+    let mut table = [x & 63, 30, x & 5, -7, 12, 9, 4];
+    let size = 1 + (x & 3) as usize;
+    let lens = table
+        .chunks(size)
+        .fold(0, |hash, part| hash * 7 + part.len() as i32);
+    let sums = table[1..]
+        .chunks(4)
+        .map(|part| part.iter().sum::<i32>())
+        .max()
+        .unwrap();
+    for part in table.chunks_mut(size) {
+        part.reverse();
+    }
+    let last = table.chunks(3).last().map_or(0, |part| part[0]);
+    let first = table.chunks(size).nth(1).map_or(0, |part| part[0]);
+    lens ^ sums.wrapping_mul(3) ^ last ^ first.wrapping_mul(11) ^ table[1]
 }
 
 fn of_floats(jit: &Jit) -> Outcome {

@@ -136,6 +136,15 @@ numbered! {
         Field "se",
         /// The field with this name or number as a pattern binds it: of what is behind a reference, a reference.
         BoundField "se",
+        /// Whether an array or a slice has so many elements, or at least so many if the flag is set.
+        HasElements "fne",
+        /// An element that a pattern names, so many from the start, or before the end if the flag is set.
+        ElementAt "fne",
+        /// As a pattern binds it: of what is behind a reference, a reference. The second flag: whether a slice is not
+        /// behind one, `*x`.
+        BoundElement "ffne",
+        /// All elements but so many from the start and so many before the end, as a pattern binds them.
+        BoundRest "nne",
         /// An element.
         Index "ee",
         /// `&e`, or `&mut e` if the flag is set.
@@ -144,6 +153,8 @@ numbered! {
         WholeSlice "fe",
         /// `&e[a..b]`; mutable if the first flag is set, inclusive if the second is.
         Part "ffeoo",
+        /// The part as [`Op::Part`] has it, as an option: none where it is not there.
+        PartIf "ffeoo",
         /// A tuple.
         Tuple "E",
         /// An array.
@@ -237,10 +248,11 @@ numbered! {
         Item "ee",
         /// The index that is so far from the end of a count: the second from the first.
         CountBack "ee",
-        /// How many parts of a size a slice has, one behind the other, or if the flag is set one from each element on.
-        PartCount "fee",
+        /// How many parts of a size a slice has: 0 one behind the other, 1 one from each element on, 2 one behind the other, of
+        /// which the last may be shorter.
+        PartCount "nee",
         /// The part with an index that is below that count.
-        PartOf "feee",
+        PartOf "neee",
         /// The least of counts.
         Least "E",
         /// `for` over indices below a count, from another on, by a step; reversed if the flag is set. Unrolling is that

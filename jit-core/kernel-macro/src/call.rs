@@ -18,6 +18,17 @@ pub(crate) const NUMBERS: &[&str] = &[
     "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64",
 ];
 
+/// Whether a call is `T::default()`: a value that the host has.
+fn is_default(name: &Ident, call: &ExprCall) -> bool {
+    name == "default" && call.args.is_empty()
+}
+
+fn has_arguments(path: &syn::Path) -> bool {
+    path.segments
+        .iter()
+        .any(|segment| !segment.arguments.is_none())
+}
+
 impl Translator<'_> {
     pub(crate) fn call(&mut self, call: &ExprCall) -> Code {
         let (of, function) = match marked(&call.func) {
@@ -51,6 +62,13 @@ impl Translator<'_> {
         }
         let segments: Vec<&Ident> = function.path.segments.iter().map(|s| &s.ident).collect();
         match segments.as_slice() {
+            [ty, name] if is_default(name, call) && self.is_type_param(ty) => {
+                let ty = self.host_type(ty);
+                self.op(Op::Zero, call.start()).code(&ty)
+            }
+            [_, .., name] if is_default(name, call) && !has_arguments(&function.path) => {
+                self.constant(&quote_spanned!(function.span()=> #function()), call.start())
+            }
             [ty, name] if is_conversion(name) && self.is_type_param(ty) => {
                 self.conversion(Op::Convert, call, ty)
             }
@@ -292,6 +310,9 @@ impl Translator<'_> {
         if let Some(message) = refused_method(call, &name) {
             return self.refuse(&call.method, message);
         }
+        if let Some(part) = self.part_if_there(call, &name) {
+            return part;
+        }
         // The position of the call is that of its receiver, as everywhere.
         let span = call.start();
         let Some(entry) = self.methods.entry(of) else {
@@ -328,8 +349,24 @@ impl Translator<'_> {
         }
     }
 
+    /// `x.get(a..b)`, `x.get_mut(a..b)`.
+    fn part_if_there(&mut self, call: &ExprMethodCall, name: &str) -> Option<Code> {
+        let Expr::Range(range) = crate::expression::strip(call.args.first()?) else {
+            return None;
+        };
+        if name != "get" && name != "get_mut" {
+            return None;
+        }
+        let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
+        let base = self.receiver(&call.receiver);
+        let (from, to) = self.ends(range);
+        let code = self.op(Op::PartIf, call.start());
+        let code = code.flag(name == "get_mut").flag(inclusive).code(&base);
+        Some(code.option(from.as_ref()).option(to.as_ref()))
+    }
+
     /// What a method is called on. A part of a slice is one that the method may change; rustc says if it may not.
-    fn receiver(&mut self, receiver: &Expr) -> Code {
+    pub(crate) fn receiver(&mut self, receiver: &Expr) -> Code {
         if let Expr::Index(index) = crate::expression::strip(receiver)
             && let Expr::Range(range) = crate::expression::strip(&index.index)
         {

@@ -11,7 +11,7 @@
 
 use kiln_description::Code;
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
@@ -21,7 +21,7 @@ use syn::{
 use crate::body::Translator;
 use crate::expression::strip;
 use crate::function::root_at;
-use crate::items::{borrows, is_of_iterator, is_range};
+use crate::items::{is_range, place_in_order};
 use crate::position::before;
 use crate::scan::returns_inside;
 
@@ -34,12 +34,29 @@ pub(crate) fn open(body: &mut Block) {
 struct Open {
     /// How many names there are.
     names: u32,
+    /// What adapters of the chain that is written out count in: what declares it.
+    counters: Vec<TokenStream>,
+    /// What each turn of its loop begins with.
+    at_start: Vec<TokenStream>,
+}
+
+/// The loop that a chain is written out as, and what stands before it.
+struct Looped {
+    before: Vec<TokenStream>,
+    each: TokenStream,
+}
+
+impl ToTokens for Looped {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        tokens.extend(self.before.iter().cloned());
+        self.each.to_tokens(tokens);
+    }
 }
 
 impl VisitMut for Open {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         let written_out = match &*expr {
-            Expr::MethodCall(call) => self.consumed(call),
+            Expr::MethodCall(call) => self.consumed(call).or_else(|| self.contained(call)),
             Expr::ForLoop(each) => self.each(each),
             _ => None,
         };
@@ -61,7 +78,12 @@ enum Adapter<'e> {
     Filter(&'e Expr),
     FilterMap(&'e Expr),
     TakeWhile(&'e Expr),
+    SkipWhile(&'e Expr),
+    MapWhile(&'e Expr),
     Inspect(&'e Expr),
+    Enumerate,
+    Take(&'e Expr),
+    Skip(&'e Expr),
 }
 
 /// An iterator that a `for` goes over, and what is done with its items.
@@ -92,13 +114,7 @@ fn chain(expr: &Expr) -> Option<Chain<'_>> {
 /// Whether a `for` of a kernel goes over an expression, and nothing else does: a range in parentheses, or what begins
 /// with `iter` or its kind.
 fn is_source(expr: &Expr) -> bool {
-    match strip(expr) {
-        expr if is_range(expr) => true,
-        Expr::MethodCall(call) if is_of_iterator(call) => {
-            borrows(call) || call.method == "into_iter" || is_source(&call.receiver)
-        }
-        _ => false,
-    }
+    is_range(strip(expr)) || place_in_order(expr).is_some()
 }
 
 fn adapter(call: &ExprMethodCall) -> Option<Adapter<'_>> {
@@ -112,6 +128,11 @@ fn adapter(call: &ExprMethodCall) -> Option<Adapter<'_>> {
         ("filter", Some(function)) => Adapter::Filter(function),
         ("filter_map", Some(function)) => Adapter::FilterMap(function),
         ("take_while", Some(function)) => Adapter::TakeWhile(function),
+        ("skip_while", Some(function)) => Adapter::SkipWhile(function),
+        ("map_while", Some(function)) => Adapter::MapWhile(function),
+        ("enumerate", None) => Adapter::Enumerate,
+        ("take", Some(count)) => Adapter::Take(count),
+        ("skip", Some(count)) => Adapter::Skip(count),
         ("inspect", Some(function)) => Adapter::Inspect(function),
         _ => return None,
     })
@@ -138,8 +159,13 @@ impl Open {
         }
         let (attrs, label, pattern, body) = (&each.attrs, &each.label, &each.pat, &each.body);
         let span = each.for_token.span();
-        let looped = self.looped(&chain, span, |_, item| quote!(let #pattern = #item; #body));
-        Some(quote!(#(#attrs)* #label #looped))
+        let Looped { before, each } =
+            self.looped(&chain, span, |_, item| quote!(let #pattern = #item; #body));
+        let each = quote!(#(#attrs)* #label #each);
+        Some(match before.is_empty() {
+            true => each,
+            false => quote!({ #(#before)* #each }),
+        })
     }
 
     /// What a call that consumes a chain is.
@@ -159,10 +185,18 @@ impl Open {
             ("all", [test]) => Some(self.tested(&chain, call, test, true)),
             ("find", [test]) => Some(self.found(&chain, call, test)),
             ("position", [test]) => Some(self.placed(&chain, call, test)),
-            ("for_each", [function]) => Some(self.looped(&chain, call.span(), |this, item| {
-                let called = this.called(function, &[item]);
-                quote!(#called;)
-            })),
+            ("for_each", [function]) => {
+                let looped = self.looped(&chain, call.span(), |this, item| {
+                    let called = this.called(function, &[item]);
+                    quote!(#called;)
+                });
+                Some(quote!({ #looped }))
+            }
+            ("last", []) => Some(self.last(&chain, call)),
+            ("nth", [number]) => Some(self.nth(&chain, call, number)),
+            ("reduce", [function]) => Some(self.reduced(&chain, call, function)),
+            ("max_by_key", [key]) => Some(self.extreme_by_key(&chain, call, key, &quote!(>))),
+            ("min_by_key", [key]) => Some(self.extreme_by_key(&chain, call, key, &quote!(<=))),
             ("fold", [start, function]) => Some(self.folded(&chain, call, start, function)),
             _ => None,
         }
@@ -276,18 +310,126 @@ impl Open {
         quote_spanned!(at=> { let mut #value = #start; #looped #value })
     }
 
+    fn last(&mut self, chain: &Chain<'_>, call: &ExprMethodCall) -> TokenStream {
+        let at = call.method.span();
+        let last = self.name(at);
+        let looped = self.looped(
+            chain,
+            at,
+            |_, item| quote_spanned!(at=> #last = Some(#item);),
+        );
+        quote_spanned!(at=> { let mut #last = None; #looped #last })
+    }
+
+    fn nth(&mut self, chain: &Chain<'_>, call: &ExprMethodCall, number: &Expr) -> TokenStream {
+        let at = call.method.span();
+        let (found, left) = (self.name(at), self.name(at));
+        let looped = self.looped(chain, at, |_, item| {
+            quote_spanned!(at=> if #left == 0 { #found = Some(#item); break; } #left -= 1;)
+        });
+        quote_spanned!(at=> { let mut #found = None; let mut #left: usize = #number; #looped #found })
+    }
+
+    fn reduced(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        function: &Expr,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let (value, other) = (self.name(at), self.name(at));
+        let looped = self.looped(chain, at, |this, item| {
+            let next = this.called(function, &[&other, item]);
+            quote_spanned! {at=>
+                #value = Some(match #value {
+                    Some(#other) => #next,
+                    None => #item,
+                });
+            }
+        });
+        quote_spanned!(at=> { let mut #value = None; #looped #value })
+    }
+
+    /// The item whose key is the largest or the smallest: of several the last, or the first, as Rust has it.
+    fn extreme_by_key(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        key: &Expr,
+        stays: &TokenStream,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let [best, kept, one, own] = [(); 4].map(|()| self.name(at));
+        let ordered = Stand::Ordered.name(at);
+        let looped = self.looped(chain, at, |this, item| {
+            let key = this.asked(key, item);
+            quote_spanned! {at=>
+                let #own = #key;
+                let #one = match #kept {
+                    Some(#one) => #ordered(#one) #stays #own,
+                    None => false,
+                };
+                if !#one {
+                    #kept = Some(#own);
+                    #best = Some(#item);
+                }
+            }
+        });
+        quote_spanned! {at=>
+            { let mut #kept = None; let mut #best = None; #looped #best }
+        }
+    }
+
+    /// `(a..b).contains(&v)`: the comparisons that it is.
+    fn contained(&mut self, call: &ExprMethodCall) -> Option<TokenStream> {
+        let (Expr::Range(range), Some(item)) = (strip(&call.receiver), call.args.first()) else {
+            return None;
+        };
+        if call.method != "contains" || call.args.len() != 1 {
+            return None;
+        }
+        let at = call.method.span();
+        let [low, high, value] = [(); 3].map(|()| self.name(at));
+        let item = match strip(item) {
+            Expr::Reference(reference) => (*reference.expr).clone(),
+            item => syn::parse_quote!(*#item),
+        };
+        let bound = |name: &Ident, end: &Option<Box<Expr>>| {
+            end.as_ref().map(|end| quote!(let #name = #end;))
+        };
+        let (lows, highs) = (bound(&low, &range.start), bound(&high, &range.end));
+        let above = (lows.is_some()).then(|| quote_spanned!(at=> #low <= #value));
+        let below = (highs.is_some()).then(|| match range.limits {
+            syn::RangeLimits::HalfOpen(_) => quote_spanned!(at=> #value < #high),
+            syn::RangeLimits::Closed(_) => quote_spanned!(at=> #value <= #high),
+        });
+        let both = above
+            .into_iter()
+            .chain(below)
+            .reduce(|a, b| quote!(#a && #b));
+        let both = both.unwrap_or_else(|| quote!(true));
+        Some(quote_spanned!(at=> { #lows #highs let #value = #item; #both }))
+    }
+
     /// The loop, and what is done with each item that comes to the end.
     fn looped(
         &mut self,
         chain: &Chain<'_>,
         at: Span,
         end: impl FnOnce(&mut Self, &Ident) -> TokenStream,
-    ) -> TokenStream {
+    ) -> Looped {
         // Without the parentheses that a method needs.
         let (item, source) = (self.name(at), strip(chain.source));
+        let around = (
+            std::mem::take(&mut self.counters),
+            std::mem::take(&mut self.at_start),
+        );
         let body = self.through(&chain.adapters, &item, end);
+        let before = std::mem::replace(&mut self.counters, around.0);
+        let at_start = std::mem::replace(&mut self.at_start, around.1);
         let token = syn::Token![for](at);
-        quote!(#token #item in #source { #body })
+        let each = quote!(#token #item in #source { #(#at_start)* #body });
+        Looped { before, each }
     }
 
     /// What is done with an item.
@@ -325,6 +467,46 @@ impl Open {
                 let test = self.asked(function, item);
                 let rest = self.through(rest, item, end);
                 quote_spanned!(*at=> if !#test { break; } #rest)
+            }
+            Adapter::SkipWhile(function) => {
+                let (skipping, test) = (self.name(*at), self.asked(function, item));
+                self.counters
+                    .push(quote_spanned!(*at=> let mut #skipping = true;));
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> #skipping = #skipping && #test; if !#skipping { #rest })
+            }
+            Adapter::MapWhile(function) => {
+                let (next, mapped) = (self.name(*at), self.called(function, &[item]));
+                let rest = self.through(rest, &next, end);
+                let value = self.name(*at);
+                quote_spanned! {*at=>
+                    let #next = match #mapped { Some(#value) => #value, None => break };
+                    #rest
+                }
+            }
+            Adapter::Enumerate => {
+                let (next, count) = (self.name(*at), self.name(*at));
+                self.counters
+                    .push(quote_spanned!(*at=> let mut #count: usize = 0;));
+                let rest = self.through(rest, &next, end);
+                quote_spanned!(*at=> let #next = (#count, #item); #count += 1; #rest)
+            }
+            Adapter::Take(number) => {
+                let left = self.name(*at);
+                self.counters
+                    .push(quote_spanned!(*at=> let mut #left: usize = #number;));
+                // Before an item is asked for, whatever leads to the next turn.
+                self.at_start
+                    .push(quote_spanned!(*at=> if #left == 0 { break; }));
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> #left -= 1; #rest)
+            }
+            Adapter::Skip(number) => {
+                let left = self.name(*at);
+                self.counters
+                    .push(quote_spanned!(*at=> let mut #left: usize = #number;));
+                let rest = self.through(rest, item, end);
+                quote_spanned!(*at=> if #left > 0 { #left -= 1; } else { #rest })
             }
             Adapter::Inspect(function) => {
                 let seen = self.asked(function, item);

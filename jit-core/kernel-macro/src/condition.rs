@@ -9,6 +9,7 @@ use syn::{BinOp, Expr, ExprIf, ExprLet, ExprWhile, Local, Macro, Pat, Token};
 
 use crate::body::{Destination, Translator, local};
 use crate::flow::FrameKind;
+use crate::pattern::is_unsized_place;
 use crate::position::Start;
 
 /// A part of a condition.
@@ -111,7 +112,7 @@ impl Translator<'_> {
         let value = self.expr(&of.expr);
         let subject = self.subject(&of.pat, &value, of.pat.start());
         let then = self.scoped(|this| {
-            let mut bound = this.bindings(&of.pat, &subject.value);
+            let mut bound = this.bindings_of(&of.pat, &subject.value, is_unsized_place(&of.expr));
             bound.push(then(this));
             Code::block(bound)
         });
@@ -148,7 +149,8 @@ impl Translator<'_> {
                 let value = self.expr(&of.expr);
                 let subject = self.subject(&of.pat, &value, of.pat.start());
                 let rest = self.scoped(|this| {
-                    let mut bound = this.bindings(&of.pat, &subject.value);
+                    let mut bound =
+                        this.bindings_of(&of.pat, &subject.value, is_unsized_place(&of.expr));
                     bound.push(this.chain(rest, span, then));
                     Code::block(bound)
                 });
@@ -177,7 +179,8 @@ impl Translator<'_> {
             let otherwise = self.into(otherwise, &Destination::Discard);
             parts.push(self.op(Op::If, span).code(&fails).region(&otherwise));
         }
-        parts.extend(self.bindings(pattern, &subject.value));
+        let is_place = (local.init.as_ref()).is_some_and(|init| is_unsized_place(&init.expr));
+        parts.extend(self.bindings_of(pattern, &subject.value, is_place));
         Code::block(parts)
     }
 }

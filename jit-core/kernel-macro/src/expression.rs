@@ -223,10 +223,10 @@ impl Translator<'_> {
                 let ty = self.host_type(&Ident::new("u8", before(lit.span())));
                 return code.code(&ty).int(lit.value().into());
             }
-            Lit::Int(_) | Lit::Float(_) => return self.constant(literal, span),
+            Lit::Int(_) | Lit::Float(_) | Lit::ByteStr(_) => return self.constant(literal, span),
             Lit::Char(_) => "kernels have no `char`; use a byte, `b'a'`",
-            Lit::Str(_) | Lit::ByteStr(_) | Lit::CStr(_) => {
-                "kernels have no strings; pass bytes as a slice `&[u8]`"
+            Lit::Str(_) | Lit::CStr(_) => {
+                "kernels have no strings; write bytes, `b\"..\"`, or pass them as a slice `&[u8]`"
             }
             _ => "kernels do not have this literal",
         };
@@ -356,16 +356,21 @@ impl Translator<'_> {
     ) -> Code {
         let span = index.start();
         let base = self.expr(&index.expr);
-        let (start, end) = (range.start.as_deref(), range.end.as_deref());
-        if start.is_none() && end.is_none() {
+        if range.start.is_none() && range.end.is_none() {
             return self.op(Op::WholeSlice, span).flag(mutable).code(&base);
         }
-        let mut ends = self.eager_list(start.into_iter().chain(end)).into_iter();
-        let mut bound = |end: Option<&Expr>| end.and_then(|_| ends.next());
-        let (from, to) = (bound(start), bound(end));
+        let (from, to) = self.ends(range);
         let inclusive = matches!(range.limits, syn::RangeLimits::Closed(_));
         let code = self.op(Op::Part, span).flag(mutable).flag(inclusive);
         code.code(&base).option(from.as_ref()).option(to.as_ref())
+    }
+
+    /// Both ends of a range, each of which may be left out.
+    pub(crate) fn ends(&mut self, range: &ExprRange) -> (Option<Code>, Option<Code>) {
+        let (start, end) = (range.start.as_deref(), range.end.as_deref());
+        let mut ends = self.eager_list(start.into_iter().chain(end)).into_iter();
+        let mut bound = |end: Option<&Expr>| end.and_then(|_| ends.next());
+        (bound(start), bound(end))
     }
 
     /// `S { a, b: 1, ..base }`, of the type that rustc has inferred.

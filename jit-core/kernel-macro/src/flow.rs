@@ -2,6 +2,7 @@
 
 use kiln_description::{Code, Op, When};
 use proc_macro2::Span;
+use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
 
@@ -294,8 +295,18 @@ impl Translator<'_> {
                 let value = self.expr(&e.right);
                 return self.op(Op::Discard, span).code(&value);
             }
-            Expr::Tuple(places) => return self.assign_tuple(places, &e.right),
-            left @ (Expr::Array(_) | Expr::Struct(_) | Expr::Call(_)) => {
+            Expr::Tuple(places) => {
+                let part =
+                    |this: &Self, i: usize, span| this.op(Op::Field, span).text(&i.to_string());
+                return self.assign_parts(&places.elems, places.span(), &e.right, part);
+            }
+            Expr::Array(places) => {
+                let part = |this: &Self, i: usize, span| {
+                    this.op(Op::ElementAt, span).flag(false).number(i as u32)
+                };
+                return self.assign_parts(&places.elems, places.span(), &e.right, part);
+            }
+            left @ (Expr::Struct(_) | Expr::Call(_)) => {
                 return self.refuse(left, "assign one place at a time");
             }
             _ => {}
@@ -315,19 +326,25 @@ impl Translator<'_> {
         }
     }
 
-    fn assign_tuple(&mut self, places: &syn::ExprTuple, right: &Expr) -> Code {
-        let span = places.span();
+    /// `(a, b) = right;`, `[a, b] = right;`
+    fn assign_parts(
+        &mut self,
+        places: &Punctuated<Expr, syn::Token![,]>,
+        span: Span,
+        right: &Expr,
+        part: impl Fn(&Self, usize, Span) -> Code,
+    ) -> Code {
         let value = self.fresh();
         let right = self.expr(right);
         let right = self.op(Op::Eager, span).code(&right);
         let mut parts = vec![Code::new(Op::Let, None).number(value).code(&right)];
-        for (i, place) in places.elems.iter().enumerate() {
+        for (i, place) in places.iter().enumerate() {
             let place = match strip(place) {
                 Expr::Infer(_) => continue,
                 place => self.expr(place),
             };
-            let field = self.op(Op::Field, span).text(&i.to_string());
-            let field = self.op(Op::Eager, span).code(&field.code(&local(value)));
+            let field = part(self, i, span).code(&local(value));
+            let field = self.op(Op::Eager, span).code(&field);
             let assign = self.op(Op::Assign, span).when(&When::Never);
             parts.push(assign.region(&field).code(&place));
         }

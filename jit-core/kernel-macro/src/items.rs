@@ -28,6 +28,8 @@ const METHODS: &[(&str, usize)] = &[
     ("cloned", 0),
     ("rev", 0),
     ("zip", 1),
+    ("chunks", 1),
+    ("chunks_mut", 1),
     ("chunks_exact", 1),
     ("chunks_exact_mut", 1),
     ("windows", 1),
@@ -47,6 +49,8 @@ pub(crate) fn borrows(call: &ExprMethodCall) -> bool {
     let borrowing = [
         "iter",
         "iter_mut",
+        "chunks",
+        "chunks_mut",
         "chunks_exact",
         "chunks_exact_mut",
         "windows",
@@ -65,17 +69,40 @@ pub(crate) fn is_range(expr: &Expr) -> bool {
     }
 }
 
+/// How far an iterator that a `for` goes over is: 0 the elements, 1 with `take` and `skip` around them, 2 with `rev` around
+/// these, 3 with `step_by` around all. `None` for what a `for` does not go over as it is.
+pub(crate) fn place_in_order(expr: &Expr) -> Option<u32> {
+    let Expr::MethodCall(call) = strip(expr) else {
+        return None;
+    };
+    if !is_of_iterator(call) {
+        return None;
+    }
+    if borrows(call) || call.method == "into_iter" {
+        return Some(0);
+    }
+    let inner = place_in_order(&call.receiver)?;
+    match (call.method.to_string().as_str(), inner) {
+        ("take" | "skip", 0 | 1) => Some(1),
+        ("rev", 1) => Some(2),
+        ("step_by", 0..3) => Some(3),
+        ("take" | "skip" | "step_by", _) => None,
+        (_, 0) => Some(0),
+        _ => None,
+    }
+}
+
 /// What to say about iterators that kernels do not have.
 const NO_SUCH_ITERATOR: &str = "a `for` of a kernel goes over a range, or over elements of slices and arrays, with `iter`, \
-     `iter_mut`, `chunks_exact`, `windows`, `enumerate`, `zip`, `copied` and `rev`, and at the end `take`, `skip`, `rev` and \
-     `step_by` in this order; write what else is to happen in the loop";
+     `iter_mut`, `chunks`, `chunks_exact`, `windows`, `enumerate`, `zip`, `copied` and `rev`, and at the end `take` and `skip`, then `rev`, then \
+     `step_by`; write what else is to happen in the loop";
 
 /// What the indices of a loop select.
 enum Items {
     /// Elements of what a variable is.
     Elements { of: u32 },
-    /// Parts of a slice, of a size.
-    Parts { windows: bool, of: u32, size: u32 },
+    /// Parts of a slice, of a size. Their kind has the numbers of `Op::PartCount`.
+    Parts { kind: u32, of: u32, size: u32 },
     /// With the index before.
     Enumerated(Box<Items>),
     /// Both.
@@ -140,7 +167,9 @@ impl Translator<'_> {
         };
         let own = ["take", "skip", "rev", "step_by"];
         let own = own.iter().position(|name| call.method == name);
-        let own = own.map(|at| at as u32).filter(|&at| at < rank);
+        let own = own.map(|at| at as u32);
+        // `take` and `skip` stand in any order.
+        let own = own.filter(|&at| at < rank || at < 2 && rank < 2);
         let Some(own) = own.filter(|_| is_of_iterator(call)) else {
             return self.iterator(expr, parts);
         };
@@ -153,12 +182,33 @@ impl Translator<'_> {
             Some(local(number))
         };
         match own {
-            0 => around.end.extend(number(self)),
-            1 => around.start = number(self),
+            0 => {
+                let count = number(self)?;
+                let end = self.behind(around.start.as_ref(), count, call.method.span());
+                around.end.push(end);
+            }
+            1 => {
+                let count = number(self)?;
+                let start = self.behind(around.start.as_ref(), count, call.method.span());
+                around.start = Some(start);
+            }
             2 => around.reversed = true,
             _ => around.step = number(self),
         }
         Some(iterator)
+    }
+
+    /// So many behind those that are left out before, in 64 bits.
+    fn behind(&mut self, start: Option<&Code>, count: Code, span: Span) -> Code {
+        let Some(start) = start else {
+            return count;
+        };
+        let wide = |this: &mut Self, number: &Code| {
+            let u64 = this.host_type(&Ident::new("u64", before(span)));
+            this.op(Op::Cast, span).code(number).code(&u64)
+        };
+        let (start, count) = (wide(self, start), wide(self, &count));
+        self.op(Op::Add, span).code(&start).code(&count)
     }
 
     /// An iterator, whose sources and counts become variables.
@@ -178,8 +228,8 @@ impl Translator<'_> {
             "into_iter" => Some(self.source(&call.receiver, 3, parts)),
             "iter" => Some(self.source(&call.receiver, 1, parts)),
             "iter_mut" => Some(self.source(&call.receiver, 2, parts)),
-            "chunks_exact" | "windows" => self.parts_of(call, false, parts),
-            "chunks_exact_mut" => self.parts_of(call, true, parts),
+            "chunks" | "chunks_exact" | "windows" => self.parts_of(call, false, parts),
+            "chunks_mut" | "chunks_exact_mut" => self.parts_of(call, true, parts),
             "enumerate" => self.wrapped(call, Items::Enumerated, parts),
             "copied" | "cloned" => self.wrapped(call, Items::Copied, parts),
             "rev" => {
@@ -225,7 +275,10 @@ impl Translator<'_> {
     /// What has elements itself: 0 as it is, 1 by reference, 2 by mutable reference, 3 as an iterator.
     fn source(&mut self, expr: &Expr, taken: u32, parts: &mut Vec<Code>) -> Iterated {
         let span = expr.start();
-        let value = self.expr(expr);
+        let value = match taken {
+            2 => self.receiver(expr),
+            _ => self.expr(expr),
+        };
         let value = self.op(Op::Items, span).number(taken).code(&value);
         let of = self.entered(&value, parts);
         let count = self.op(Op::ItemCount, span).code(&local(of));
@@ -242,17 +295,24 @@ impl Translator<'_> {
         parts: &mut Vec<Code>,
     ) -> Option<Iterated> {
         let span = call.method.span();
-        let slice = self.expr(&call.receiver);
+        let slice = match mutable {
+            true => self.receiver(&call.receiver),
+            false => self.expr(&call.receiver),
+        };
         let slice = self.op(Op::WholeSlice, span).flag(mutable).code(&slice);
         let of = self.entered(&slice, parts);
         let size = self.expr(call.args.first()?);
         let size = self.op(Op::Eager, span).code(&size);
         let size = self.entered(&size, parts);
-        let windows = call.method == "windows";
-        let count = self.op(Op::PartCount, span).flag(windows);
+        let kind = match call.method.to_string().as_str() {
+            "windows" => 1,
+            "chunks" | "chunks_mut" => 2,
+            _ => 0,
+        };
+        let count = self.op(Op::PartCount, span).number(kind);
         let count = count.code(&local(of)).code(&local(size));
         let count = self.entered(&count, parts);
-        let items = Items::Parts { windows, of, size };
+        let items = Items::Parts { kind, of, size };
         Some(Iterated { items, count })
     }
 
@@ -309,8 +369,8 @@ impl Translator<'_> {
                 let code = self.op(Op::Item, span).code(&local(*of));
                 code.code(&local(index))
             }
-            Items::Parts { windows, of, size } => {
-                let code = self.op(Op::PartOf, span).flag(*windows);
+            Items::Parts { kind, of, size } => {
+                let code = self.op(Op::PartOf, span).number(*kind);
                 let code = code.code(&local(*of)).code(&local(*size));
                 code.code(&local(index))
             }

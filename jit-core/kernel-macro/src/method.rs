@@ -3,7 +3,8 @@
 //! The block stays as it is. Beside it each function in it is described as a free one is, with the
 //! generics of the block before its own, `Self` written out and `self` under another name; and the type
 //! implements `Method` and `AssociatedFn` for the number of its name, by which calls in kernels find it
-//! (`device-stdlib/src/plain/resolve.rs`). A block that implements an operator has one function, which operators in
+//! (`device-stdlib/src/plain/resolve.rs`). What a block of a trait has are methods of the type in kernels, too. A block that
+//! implements an operator has one function, which operators in
 //! kernels find as `Operator` (`device-stdlib/src/plain/operator.rs`). With `#[device_fn(foreign)]` the block does not
 //! stay: it describes what a type of another crate has already.
 
@@ -43,13 +44,17 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
     let (mut self_ty, mut generics) = ((*block.self_ty).clone(), block.generics.clone());
     // One lifetime wherever the type is written out, as it is one of the block.
     name_lifetimes("__kiln_view", &mut self_ty, &mut generics);
-    if let (Some(ty), None | Some(Some(_))) = (self_path(&self_ty), &operator) {
+    if let Some(ty) = self_path(&self_ty)
+        && !is_of(&block, ELEMENT_MUT)
+    {
         let generics = Signature::of_impl(&generics, &mut refusals).generics;
-        let right = operator.flatten().and_then(|right| right);
+        let operator = operator.flatten();
+        let is_operator = operator.is_some();
+        let right = operator.flatten();
         let of = Of {
             ty: &ty,
             is_foreign,
-            operator: block.trait_.is_some(),
+            operator: is_operator,
             element: is_of(&block, ELEMENT),
             right: right.as_ref(),
             output: output.as_ref(),
@@ -86,6 +91,8 @@ const OPERATORS: &[&str] = &[
 
 /// The trait of elements, `a[(i, j)]`.
 const ELEMENT: &str = "Index";
+/// The trait of elements that are assigned.
+const ELEMENT_MUT: &str = "IndexMut";
 
 /// What is right of the operator that a trait is for: `None` inside for the type itself, or for nothing. `None` for
 /// other traits.
@@ -123,17 +130,10 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
              about; launch bounds belong to a kernel",
         );
     }
-    let other_trait = (block.trait_.as_ref()).filter(|(_, of, _)| operator_trait(of).is_none());
-    if let (Some((_, of, _)), true) = (other_trait, is_of(block, "IndexMut")) {
+    if let (Some((_, of, _)), true) = (&block.trait_, is_of(block, ELEMENT_MUT)) {
         refusals.refuse(
             of,
             "kernels find what `a[(i, j)]` assigns to by `Index`, too; leave `#[device_fn]` out here",
-        );
-    } else if let Some((_, of, _)) = other_trait {
-        refusals.refuse(
-            of,
-            "kernels call no methods of traits but operators, `impl Add for Complex`; write these as methods of the \
-             type itself, `#[device_fn] impl Complex { .. }`",
         );
     } else if self_path(&block.self_ty).is_none() {
         refusals.refuse(

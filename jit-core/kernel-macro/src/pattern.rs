@@ -3,7 +3,7 @@
 use kiln_description::{Code, Op};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Arm, Expr, Lit, Pat, PatRange, RangeLimits, UnOp};
+use syn::{Arm, Expr, Lit, Pat, PatRange, PatSlice, RangeLimits, UnOp};
 
 use crate::body::{Destination, Translator, local, plain_name};
 use crate::expression::{member_name, strip};
@@ -51,7 +51,14 @@ impl Translator<'_> {
                 }
                 Code::block(parts)
             }
-            Pat::Slice(_) => self.refuse(pattern, "kernels index: `let a = x[0];`"),
+            Pat::Slice(slice) => {
+                let (whole, eager) = (self.fresh(), self.op(Op::Eager, span).code(value));
+                let mut parts = vec![Code::new(Op::Let, None).number(whole).code(&eager)];
+                for (pattern, element) in self.bound_elements(slice, &local(whole), false) {
+                    parts.push(self.bind_pattern(&pattern, &element));
+                }
+                Code::block(parts)
+            }
             _ => self.refuse(
                 pattern,
                 "this pattern may not match; give the value a name and use `match` or `if`",
@@ -110,19 +117,19 @@ impl Translator<'_> {
             );
         }
         let arms: Vec<&Arm> = e.arms.iter().collect();
-        let arms = self.arms(&arms, &local(value), to);
+        let arms = self.arms(&arms, &local(value), is_unsized_place(&e.expr), to);
         let subject = Code::new(Op::Let, None).number(value).code(&subject);
         Code::block(vec![subject, arms])
     }
 
-    fn arms(&mut self, arms: &[&Arm], value: &Code, to: &Destination) -> Code {
+    fn arms(&mut self, arms: &[&Arm], value: &Code, is_place: bool, to: &Destination) -> Code {
         let Some((arm, rest)) = arms.split_first() else {
             return Code::new(Op::Unit, None);
         };
         let span = arm.pat.start();
         let test = self.test(&arm.pat, value);
         let (guard, body) = self.scoped(|this| {
-            let bindings = this.bindings(&arm.pat, value);
+            let bindings = this.bindings_of(&arm.pat, value, is_place);
             let bound = |code: Code| {
                 let mut parts = bindings.clone();
                 parts.push(code);
@@ -139,7 +146,7 @@ impl Translator<'_> {
             (None, Some(guard)) => guard,
             (Some(test), Some(guard)) => self.op(Op::And, span).code(&test).region(&guard),
         };
-        let rest = self.nested(&arm.body, |this| this.arms(rest, value, to));
+        let rest = self.nested(&arm.body, |this| this.arms(rest, value, is_place, to));
         let code = self.op(Op::IfElse, span).code(&cond);
         code.region(&body).region(&rest)
     }
@@ -211,6 +218,7 @@ impl Translator<'_> {
                 let both = |a, b| self.op(Op::BitAnd, span).code(&a).code(&b);
                 all.into_iter().reduce(both)
             }
+            Pat::Slice(slice) => Some(self.elements_test(slice, value)),
             _ => self.no_pattern(pattern),
         }
     }
@@ -224,7 +232,7 @@ impl Translator<'_> {
         self.refuse(
             pattern,
             "patterns of kernels are integers, ranges, bools, constants, enums without fields, `Some`, `None`, and \
-             tuples and structs of such",
+             tuples, structs, arrays and slices of such",
         );
         None
     }
@@ -248,7 +256,7 @@ impl Translator<'_> {
             Pat::Paren(paren) => self.bindings(&paren.pat, value),
             Pat::Reference(reference) => {
                 let inner = self.op(Op::Deref, span).code(value);
-                self.bindings(&reference.pat, &inner)
+                self.bindings_of(&reference.pat, &inner, true)
             }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
                 let mut out = Vec::new();
@@ -258,6 +266,7 @@ impl Translator<'_> {
                 }
                 out
             }
+            Pat::Slice(slice) => self.element_bindings(slice, value, false),
             Pat::Or(or) => {
                 for case in &or.cases {
                     if !self.bindings(case, value).is_empty() {
@@ -267,6 +276,68 @@ impl Translator<'_> {
                 Vec::new()
             }
             _ => Vec::new(),
+        }
+    }
+
+    /// [`Translator::bindings`] of a pattern that may be one of the elements of a slice itself, not of a reference to it.
+    pub(crate) fn bindings_of(&mut self, pattern: &Pat, value: &Code, is_place: bool) -> Vec<Code> {
+        match pattern {
+            Pat::Paren(paren) => self.bindings_of(&paren.pat, value, is_place),
+            Pat::Slice(slice) => self.element_bindings(slice, value, is_place),
+            _ => self.bindings(pattern, value),
+        }
+    }
+
+    fn element_bindings(&mut self, slice: &PatSlice, value: &Code, is_place: bool) -> Vec<Code> {
+        let mut out = Vec::new();
+        for (part, element) in self.bound_elements(slice, value, is_place) {
+            out.extend(self.bindings(&part, &element));
+        }
+        out
+    }
+
+    /// The patterns of elements and of the rest with what each binds.
+    fn bound_elements(
+        &mut self,
+        slice: &PatSlice,
+        value: &Code,
+        is_place: bool,
+    ) -> Vec<(Pat, Code)> {
+        let parts = ElementPatterns::of(slice);
+        let mut bound = Vec::new();
+        for (pattern, number, from_end) in parts.elements() {
+            let code = self.op(Op::BoundElement, pattern.start());
+            let code = code.flag(from_end).flag(is_place);
+            bound.push((pattern.clone(), code.number(number).code(value)));
+        }
+        if let Some(Pat::Ident(rest)) = parts.rest {
+            let code = self.op(Op::BoundRest, rest.ident.span());
+            let code = code.number(parts.front.len() as u32);
+            let code = code.number(parts.back.len() as u32).code(value);
+            let mut name = rest.clone();
+            name.subpat = None;
+            bound.push((Pat::Ident(name), code));
+        }
+        bound
+    }
+
+    /// Whether there are as many elements as a pattern has, and these match.
+    fn elements_test(&mut self, slice: &PatSlice, value: &Code) -> Code {
+        let span = slice.bracket_token.span.open();
+        let parts = ElementPatterns::of(slice);
+        let least = (parts.front.len() + parts.back.len()) as u32;
+        let count = self.op(Op::HasElements, span).flag(parts.rest.is_some());
+        let count = count.number(least).code(value);
+        let mut all = Vec::new();
+        for (pattern, number, from_end) in parts.elements() {
+            let element = self.op(Op::ElementAt, pattern.start()).flag(from_end);
+            all.extend(self.test(pattern, &element.number(number).code(value)));
+        }
+        let both = |a, b| self.op(Op::BitAnd, span).code(&a).code(&b);
+        match all.into_iter().reduce(both) {
+            // They are there only if the count is right.
+            Some(inner) => self.op(Op::And, span).code(&count).region(&inner),
+            None => count,
         }
     }
 
@@ -324,6 +395,71 @@ impl Translator<'_> {
                 None
             }
         }
+    }
+}
+
+/// A pattern of elements: those from the start on, `..` or a name for the rest, those up to the end.
+struct ElementPatterns<'p> {
+    front: Vec<&'p Pat>,
+    rest: Option<&'p Pat>,
+    back: Vec<&'p Pat>,
+}
+
+impl<'p> ElementPatterns<'p> {
+    fn of(slice: &'p PatSlice) -> Self {
+        let mut all: Vec<&Pat> = slice.elems.iter().collect();
+        let Some(at) = all.iter().position(|pattern| is_rest(pattern)) else {
+            return ElementPatterns {
+                front: all,
+                rest: None,
+                back: Vec::new(),
+            };
+        };
+        let back = all.split_off(at + 1);
+        let rest = all.pop();
+        ElementPatterns {
+            front: all,
+            rest,
+            back,
+        }
+    }
+
+    /// The patterns of elements, the number of each, and whether it is counted from the end.
+    fn elements(&self) -> Vec<(&'p Pat, u32, bool)> {
+        let front = self
+            .front
+            .iter()
+            .zip(0..)
+            .map(|(&pattern, at)| (pattern, at, false));
+        let back = self
+            .back
+            .iter()
+            .rev()
+            .zip(0..)
+            .map(|(&pattern, at)| (pattern, at, true));
+        front.chain(back).collect()
+    }
+}
+
+/// Whether a pattern stands for any number of elements: `..`, `rest @ ..`.
+fn is_rest(pattern: &Pat) -> bool {
+    match pattern {
+        Pat::Rest(_) => true,
+        Pat::Ident(ident) => ident
+            .subpat
+            .as_ref()
+            .is_some_and(|(_, inner)| is_rest(inner)),
+        Pat::Paren(paren) => is_rest(&paren.pat),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a slice itself, of which a pattern binds elements and no references: `*x`, `x[a..b]`.
+pub(crate) fn is_unsized_place(expr: &Expr) -> bool {
+    match strip(expr) {
+        Expr::Unary(unary) => matches!(unary.op, UnOp::Deref(_)),
+        Expr::Index(index) => matches!(strip(&index.index), Expr::Range(_)),
+        _ => false,
     }
 }
 

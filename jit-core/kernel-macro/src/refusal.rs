@@ -111,8 +111,9 @@ pub(crate) const CLOSURE_TO_METHOD: &str =
 
 /// What to say about a chain of iterators that kernels do not have.
 const CHAIN: &str = "a chain of iterators in a kernel goes from `iter`, or a range, to a number or a `for`: behind what a \
-     `for` goes over come `map`, `filter`, `filter_map`, `take_while`, `inspect` and `copied`, then `sum`, `product`, \
-     `count`, `min`, `max`, `any`, `all`, `find`, `position`, `fold` or `for_each`, whose closures return nothing early; \
+     `for` goes over come `map`, `filter`, `filter_map`, `take_while`, `skip_while`, `map_while`, `inspect`, `copied`, \
+     `enumerate`, `take` and `skip`, then `sum`, `product`, `count`, `min`, `max`, `min_by_key`, `max_by_key`, `any`, \
+     `all`, `find`, `position`, `fold`, `reduce`, `last`, `nth` or `for_each`, whose closures return nothing early; \
      write a `for` for what else is to be done";
 
 /// What to say about a method that kernels do not have, where its name tells what was meant.

@@ -327,6 +327,13 @@ fn read_bounds(
     refusals: &mut Refusals,
 ) -> Option<TypeBound> {
     let mut found = None;
+    let is_number = bounds.iter().any(|bound| {
+        let name = match bound {
+            TypeParamBound::Trait(bound) => bound.path.segments.last().map(|s| &s.ident),
+            _ => None,
+        };
+        name.is_some_and(|name| ["Num", "Int", "Float"].iter().any(|number| name == number))
+    });
     for bound in bounds.iter_mut() {
         let name = match &*bound {
             TypeParamBound::Trait(bound) => bound.path.segments.last().map(|s| s.ident.to_string()),
@@ -334,7 +341,9 @@ fn read_bounds(
             _ => None,
         };
         match name.as_deref() {
-            Some("Copy" | "Sized") => {}
+            Some("Copy" | "Sized" | "Clone" | "Send" | "Sync") => {}
+            // What numbers have anyway.
+            Some("PartialEq" | "PartialOrd" | "Default" | "Debug" | "Display") if is_number => {}
             Some("Num") => found = found.or(Some(TypeBound::Num)),
             Some("Int") => found = Some(TypeBound::Int),
             Some("Float") => found = Some(TypeBound::Float),

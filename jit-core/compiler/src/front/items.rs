@@ -24,11 +24,21 @@ pub(super) enum Taken {
     AsIterator,
 }
 
-/// Parts of a slice that are all as long.
+/// Where the parts of a slice begin and end.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(super) enum PartKind {
+    /// One where another ends; what is left is in none.
+    Exact,
+    /// One at each element.
+    Windows,
+    /// One where another ends; the last may be shorter.
+    Chunks,
+}
+
+/// Parts of a slice, by their size.
 #[derive(Copy, Clone)]
 pub(super) struct Parts<'k> {
-    /// Whether a part begins at each element; otherwise one begins where another ends.
-    pub(super) windows: bool,
+    pub(super) kind: PartKind,
     pub(super) slice: Operand<'k>,
     pub(super) size: Operand<'k>,
 }
@@ -131,14 +141,22 @@ impl<'k> Parts<'k> {
         let b = self.slice.builder;
         let front = Front::new(b);
         if self.size.known_int().is_none_or(|size| size == 0) {
-            let what = if self.windows { "window" } else { "chunk" };
+            let what = match self.kind {
+                PartKind::Windows => "window",
+                PartKind::Exact | PartKind::Chunks => "chunk",
+            };
             let zero = front.int(Type::U32, 0);
             let holds = front.compare(CompareOp::Ne, self.size, zero);
             b.assert(holds, &format!("{what} size must be non-zero"));
         }
         let (len, size) = (self.slice.item_count(), self.size.cast(Type::U64));
-        if !self.windows {
-            return front.binary(BinaryOp::Div, len, size);
+        match self.kind {
+            PartKind::Windows => {}
+            PartKind::Exact => return front.binary(BinaryOp::Div, len, size),
+            PartKind::Chunks => {
+                let last = front.sub(size, front.int(Type::U64, 1));
+                return front.binary(BinaryOp::Div, front.add(len, last), size);
+            }
         }
         let count = front.sub(front.add(len, front.int(Type::U64, 1)), size);
         let none = front.int(Type::U64, 0);
@@ -150,11 +168,20 @@ impl<'k> Parts<'k> {
     pub(super) fn at(self, index: Operand<'k>) -> Operand<'k> {
         let b = self.slice.builder;
         let index = index.cast(Type::U64);
-        let start = match self.windows {
-            true => index,
-            false => Front::new(b).binary(BinaryOp::Mul, index, self.size.cast(Type::U64)),
+        let front = Front::new(b);
+        let size = self.size.cast(Type::U64);
+        let start = match self.kind {
+            PartKind::Windows => index,
+            PartKind::Exact | PartKind::Chunks => front.binary(BinaryOp::Mul, index, size),
         };
-        let size = self.size.read().cast(Type::U32);
+        let size = match self.kind {
+            PartKind::Chunks => {
+                let left = front.sub(self.slice.item_count(), start);
+                front.binary(BinaryOp::Min, left, size)
+            }
+            PartKind::Windows | PartKind::Exact => self.size,
+        };
+        let size = size.read().cast(Type::U32);
         let part = b.known_part_of_slice(self.slice.read(), start.read(), size);
         self.slice.wrap(Kind::Value(part))
     }
@@ -173,7 +200,7 @@ impl<'k> Front<'k> {
         }
     }
 
-    fn wide(self, count: Operand<'k>) -> Operand<'k> {
+    pub(super) fn wide(self, count: Operand<'k>) -> Operand<'k> {
         match count.known_int() {
             Some(n) => self.int(Type::U64, n),
             None => count.cast(Type::U64),

@@ -41,8 +41,10 @@
 //! live as long as those because the checked copy is borrow-checked.
 
 mod binding;
+mod compared;
 mod declared;
 mod description;
+mod elements;
 mod face;
 mod flow;
 mod function;

@@ -406,22 +406,6 @@ impl<'k> Front<'k> {
         self.value(self.builder.binary(op, left.target(), right.target()))
     }
 
-    /// A comparison as Rust has it: of options by whether they have values, and by these.
-    pub(super) fn compared(
-        self,
-        op: CompareOp,
-        left: Operand<'k>,
-        right: Operand<'k>,
-    ) -> Operand<'k> {
-        let (left, right) = (left.target(), right.target());
-        let is_option = self.is_option(left);
-        match op {
-            CompareOp::Eq if is_option => self.equal_options(left, right),
-            CompareOp::Ne if is_option => self.not(self.equal_options(left, right)),
-            _ => self.compare(op, left, right),
-        }
-    }
-
     /// A comparison, as an instruction.
     pub(crate) fn compare(
         self,

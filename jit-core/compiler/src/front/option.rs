@@ -2,7 +2,7 @@
 //! anything: nothing reads it before it has asked.
 
 use crate::build::Val;
-use crate::ir::{CompareOp, Constant, StructData, Type, TypeTable};
+use crate::ir::{Constant, StructData, Type, TypeTable};
 
 use super::operand::Kind;
 use super::{Front, Operand};
@@ -144,18 +144,5 @@ impl<'k> Front<'k> {
     pub fn unwrap(self, option: Operand<'k>, message: &str) -> Operand<'k> {
         self.builder.assert(option.is_some(), message);
         option.some_value()
-    }
-
-    /// Whether two options are equal: both have no value, or both have one and these are equal.
-    pub(super) fn equal_options(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
-        let (left, right) = (left.eager(), right.eager());
-        let (one, other) = (left.is_some().read(), right.is_some().read());
-        let same = self.value(one.eq(other));
-        self.and(same, || {
-            let none = self.not(self.value(one));
-            self.or(none, || {
-                self.compared(CompareOp::Eq, left.some_value(), right.some_value())
-            })
-        })
     }
 }

@@ -28,6 +28,8 @@ pub(super) enum Entry {
     Scalar(TypeFn, Constant),
     /// Several scalars that are one value, which the builder keeps under a number.
     Aggregate(TypeFn, usize),
+    /// A reference to an array of that many elements, or to its elements as a slice.
+    Elements(ElementsEntry),
     /// A device function.
     Function(CallFn),
     /// A device function that takes closures.
@@ -38,6 +40,15 @@ pub(super) enum Entry {
     Index(ElementEntry),
     /// An operator that is the IR's own.
     Primitive,
+}
+
+/// Elements of the host behind a reference, which the builder keeps under a number.
+#[derive(Copy, Clone)]
+pub(super) struct ElementsEntry {
+    element: TypeFn,
+    number: usize,
+    len: usize,
+    is_slice: bool,
 }
 
 /// What finds the element for several indices.
@@ -81,6 +92,31 @@ impl<T: DeviceType> Named for T {
             _ => Entry::Aggregate(T::ir_type, front.builder.keep_constants(scalars)),
         })
     }
+}
+
+impl<T: DeviceType> Named for &[T] {
+    fn pooled(self, front: Front<'_>) -> Pooled {
+        elements(self, true, front)
+    }
+}
+
+impl<T: DeviceType, const N: usize> Named for &[T; N] {
+    fn pooled(self, front: Front<'_>) -> Pooled {
+        elements(self, false, front)
+    }
+}
+
+fn elements<T: DeviceType>(all: &[T], is_slice: bool, front: Front<'_>) -> Pooled {
+    let mut scalars = Vec::new();
+    for element in all {
+        element.scalars(&mut scalars);
+    }
+    Pooled(Entry::Elements(ElementsEntry {
+        element: T::ir_type,
+        number: front.builder.keep_constants(scalars),
+        len: all.len(),
+        is_slice,
+    }))
 }
 
 /// The scope of an atomic or a fence, by its number in [`Scope::ALL`].
@@ -158,7 +194,25 @@ impl<'k> Front<'k> {
                 let mut scalars = b.kept_constants(number).into_iter();
                 Operand::new(b, Kind::Value(b.whole(of(ty), &mut scalars)))
             }
+            Entry::Elements(elements) => self.constant_elements(elements),
             _ => self.unit(),
+        }
+    }
+
+    /// A reference to elements of the host: to memory of the thread, which becomes a table in constant memory.
+    fn constant_elements(self, elements: ElementsEntry) -> Operand<'k> {
+        let b = self.builder;
+        if elements.len == 0 {
+            return self.refuse("a constant slice of a kernel has at least one element");
+        }
+        let element = b.in_scope(b.with_types(elements.element));
+        let array = b.array(element, elements.len as u64);
+        let mut scalars = b.kept_constants(elements.number).into_iter();
+        let whole = Operand::new(b, Kind::Value(b.whole(array, &mut scalars)));
+        let place = whole.spill(whole.read());
+        match elements.is_slice {
+            true => place.whole_slice(false),
+            false => place.address(false),
         }
     }
 

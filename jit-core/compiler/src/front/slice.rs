@@ -133,6 +133,35 @@ impl<'k> Operand<'k> {
         front.value(found.get())
     }
 
+    /// `x.get(from..to)`: the part if it is there.
+    pub(super) fn part_if_there(
+        self,
+        from: Option<Operand<'k>>,
+        to: Option<Operand<'k>>,
+        inclusive: bool,
+        mutable: bool,
+    ) -> Operand<'k> {
+        let front = Front::new(self.builder);
+        let whole = self.whole_slice(mutable);
+        let from = from.unwrap_or_else(|| front.int(Type::U32, 0)).eager();
+        let (len, one) = (whole.len().eager(), front.int(Type::U32, 1));
+        let to = to.map(Operand::eager);
+        // The end is looked at first: behind the last element there is nothing to add one to.
+        let (ends, end) = match (to, inclusive) {
+            (None, _) => (None, len),
+            (Some(to), false) => (Some(front.le(to, len)), to),
+            (Some(to), true) => (Some(front.lt(to, len)), front.add(to, one)),
+        };
+        let starts = || front.le(from, end);
+        let is_there = match ends {
+            Some(ends) => front.and(ends, starts),
+            None => starts(),
+        };
+        front.some_if(is_there, || {
+            whole.known_part(from, front.sub(end, from), mutable)
+        })
+    }
+
     /// `x.map(|v| ..)` of an array.
     pub fn map_array(self, f: impl Fn(&[Operand<'k>]) -> Operand<'k>) -> Operand<'k> {
         let front = Front::new(self.builder);
@@ -188,7 +217,7 @@ const MAX_MAP: i128 = 256;
 
 impl<'k> Front<'k> {
     /// A loop over the indices below a count.
-    fn for_each(self, count: Operand<'k>, body: &mut dyn FnMut(Operand<'k>)) {
+    pub(super) fn for_each(self, count: Operand<'k>, body: &mut dyn FnMut(Operand<'k>)) {
         let counted = Counted {
             start: None,
             end: count,

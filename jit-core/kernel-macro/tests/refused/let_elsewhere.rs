@@ -6,7 +6,6 @@ fn k(x: &[f32], y: &mut [f32]) {
     if let Some(v) = x.first() || y.is_empty() {
         y[0] = 1.0;
     }
-    let [a, b] = [1.0, 2.0] else { return };
 }
 
 fn main() {}

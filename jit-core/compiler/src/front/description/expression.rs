@@ -46,9 +46,13 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let name = self.code.text();
                 front.shared(name, self.ty())
             }
-            Op::Field | Op::BoundField | Op::Index | Op::Address | Op::WholeSlice | Op::Part => {
-                self.place(op)
-            }
+            Op::Field
+            | Op::BoundField
+            | Op::Index
+            | Op::Address
+            | Op::WholeSlice
+            | Op::Part
+            | Op::PartIf => self.place(op),
             _ => {
                 let (left, right) = (self.eval(), self.eval());
                 operator(front, op, left, right)
@@ -65,7 +69,9 @@ impl<'k> Cursor<'_, '_, 'k> {
         let front = self.front();
         match op {
             Op::Constant => match self.entry() {
-                Some(entry @ (Entry::Scalar(..) | Entry::Aggregate(..))) => front.constant(entry),
+                Some(entry @ (Entry::Scalar(..) | Entry::Aggregate(..) | Entry::Elements(_))) => {
+                    front.constant(entry)
+                }
                 _ => self.unfit(),
             },
             Op::Like => {
@@ -164,7 +170,10 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let (mutable, inclusive) = (self.code.flag(), self.code.flag());
                 let base = self.eval();
                 let (from, to) = (self.option(), self.option());
-                base.part(from, to, inclusive, mutable)
+                match op {
+                    Op::PartIf => base.part_if_there(from, to, inclusive, mutable),
+                    _ => base.part(from, to, inclusive, mutable),
+                }
             }
         }
     }

@@ -1,9 +1,9 @@
-//! What a `for` goes over but ranges.
+//! What a `for` goes over but ranges, and patterns of elements.
 
 use kiln_description::Op;
 
 use super::super::Operand;
-use super::super::items::{Counted, Parts, Taken};
+use super::super::items::{Counted, PartKind, Parts, Taken};
 use super::Cursor;
 
 impl<'k> Cursor<'_, '_, 'k> {
@@ -41,9 +41,36 @@ impl<'k> Cursor<'_, '_, 'k> {
         }
     }
 
+    /// What a pattern of elements looks at.
+    pub(super) fn elements(&mut self, op: Op) -> Operand<'k> {
+        match op {
+            Op::HasElements => {
+                let (more, count) = (self.code.flag(), self.code.number());
+                self.eval().has_elements(count, more)
+            }
+            Op::BoundRest => {
+                let (skipped, left) = (self.code.number(), self.code.number());
+                self.eval().bound_rest(skipped, left)
+            }
+            _ => {
+                let from_end = self.code.flag();
+                if op == Op::ElementAt {
+                    let number = self.code.number();
+                    return self.eval().element_at(number, from_end);
+                }
+                let (copied, number) = (self.code.flag(), self.code.number());
+                self.eval().bound_element(number, from_end, copied)
+            }
+        }
+    }
+
     fn parts(&mut self) -> Parts<'k> {
         Parts {
-            windows: self.code.flag(),
+            kind: match self.code.number() {
+                0 => PartKind::Exact,
+                1 => PartKind::Windows,
+                _ => PartKind::Chunks,
+            },
             slice: self.eval(),
             size: self.eval(),
         }

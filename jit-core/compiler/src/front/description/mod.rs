@@ -228,6 +228,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::PartCount
             | Op::PartOf
             | Op::Least => self.items(op),
+            Op::HasElements | Op::ElementAt | Op::BoundElement | Op::BoundRest => self.elements(op),
             _ => self.expression(op),
         }
     }

@@ -1,4 +1,4 @@
-//! Methods of a trait.
+//! An operator of a reference.
 use kiln::prelude::*;
 
 #[derive(Copy, Clone, KernelType)]
@@ -6,13 +6,6 @@ use kiln::prelude::*;
 struct Complex {
     re: f32,
     im: f32,
-}
-
-#[device_fn]
-impl From<f32> for Complex {
-    fn from(re: f32) -> Complex {
-        Complex { re, im: 0.0 }
-    }
 }
 
 #[device_fn]
