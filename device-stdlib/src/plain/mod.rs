@@ -35,6 +35,7 @@
 //!
 //! | chapter | what is in it |
 //! |---|---|
+//! | [`ascii`] | ASCII methods of `u8` |
 //! | [`chain`] | what chains of iterators add up and compare |
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
@@ -53,6 +54,7 @@
 //! | [`mod@slice`] | methods of slices and arrays |
 //! | [`operator`] | which function an operator means |
 
+pub mod ascii;
 pub mod assumption;
 pub mod atomic;
 pub mod atomic_view;
