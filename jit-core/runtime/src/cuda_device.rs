@@ -414,6 +414,10 @@ impl Backend for CudaDevice {
         to.synchronize()?;
         Ok(to.elapsed_ms_since(from)?.into())
     }
+    fn ended(&self) -> Result<()> {
+        self.fault()
+    }
+
 
     fn wait_until(&self, marker: &dyn Marker) -> Result<()> {
         Ok(event_of(marker)?.synchronize()?)

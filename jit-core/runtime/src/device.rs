@@ -363,6 +363,11 @@ pub trait Backend: Send + Sync {
     fn fault(&self) -> Result<()> {
         Ok(())
     }
+    /// What [`Backend::synchronize`] tells of launches of the device's own stream that have ended, once; who cannot tell
+    /// them from others waits for all.
+    fn ended(&self) -> Result<()> {
+        self.synchronize()
+    }
     /// Takes over memory of the device that other code has allocated, as if `alloc` had given it.
     fn adopt_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         Err(DeviceError::OwnMemoryOnly {
