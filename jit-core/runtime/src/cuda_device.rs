@@ -14,7 +14,7 @@ use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
-use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, DriverError, StreamHandle};
 use super::cuda_graph::DeviceGraph;
 use super::cuda_kernels::{LoadedKernels, Named};
 use super::cuda_stream::BesideStream;
@@ -264,7 +264,15 @@ impl Backend for CudaDevice {
     }
 
     fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {
-        Ok(self.context.adopt_memory(address, bytes as u64)?)
+        match self.context.adopt_memory(address, bytes as u64) {
+            // Where there can be such memory, it is known.
+            Err(DriverError::InvalidAddress { .. })
+                if address != 0 && address.checked_add(bytes as u64).is_some() =>
+            {
+                Err(DeviceError::KnownMemory { address })
+            }
+            adopted => Ok(adopted?),
+        }
     }
 
     fn give_up_memory(&self, address: u64, bytes: usize) -> Result<()> {

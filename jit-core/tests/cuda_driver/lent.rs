@@ -136,17 +136,17 @@ fn memory_that_is_known_is_refused() {
     let theirs = Theirs::new(&fake, &[1, 2, 3, 4]);
     // SAFETY: nobody else uses it.
     let lent = unsafe { Lent::new(jit.device(), &theirs) }.expect("it is lent");
-    for (address, len) in [
-        (theirs.address, 4),
-        (theirs.address + 8, 1),
-        (theirs.address - 4, 2),
-        (0, 1),
-        (u64::MAX - 2, 1),
+    for (address, len, why) in [
+        (theirs.address, 4, "is a buffer already"),
+        (theirs.address + 8, 1, "is a buffer already"),
+        (theirs.address - 4, 2, "is a buffer already"),
+        (0, 1, "adopt_memory"),
+        (u64::MAX - 2, 1, "adopt_memory"),
     ] {
         // SAFETY: it is refused.
         let refused = unsafe { Buffer::<u32>::from_raw(jit.device(), address, len) };
         let error = refused.expect_err("it is known, or no memory").to_string();
-        assert!(error.contains("adopt_memory"), "{error}");
+        assert!(error.contains(why), "{error}");
     }
     assert_eq!(lent.to_vec().expect("it is still lent"), [1, 2, 3, 4]);
     drop(lent);
