@@ -21,7 +21,7 @@ use super::cuda_stream::BesideStream;
 use super::device::{
     Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy, Reset,
 };
-use crate::adopted::LentStream;
+use crate::adopted::{AdoptedFunction, LentFunction, LentStream};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
@@ -140,6 +140,22 @@ impl LoadedCode for Loaded {
             log: self.function.module().info_log().to_owned(),
             ..CodeFacts::default()
         }
+    }
+}
+
+/// A function of other code's, and what keeps it.
+struct Adopted {
+    function: CudaFunction,
+    _lent: LentFunction,
+}
+
+impl LoadedCode for Adopted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn cuda_function(&self) -> Option<&CudaFunction> {
+        Some(&self.function)
     }
 }
 
@@ -398,6 +414,10 @@ impl Backend for CudaDevice {
         self.kernels.told(self.context.take_fault())
     }
 
+    fn ended(&self) -> Result<()> {
+        self.fault()
+    }
+
     fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         self.stream.synchronize()?;
         self.fault()
@@ -422,10 +442,6 @@ impl Backend for CudaDevice {
         to.synchronize()?;
         Ok(to.elapsed_ms_since(from)?.into())
     }
-    fn ended(&self) -> Result<()> {
-        self.fault()
-    }
-
 
     fn wait_until(&self, marker: &dyn Marker) -> Result<()> {
         Ok(event_of(marker)?.synchronize()?)
@@ -453,6 +469,25 @@ impl Backend for CudaDevice {
         let (kernels, event) = (&self.kernels, self.event()?);
         let stream = BesideStream::adopt(&self.context, kernels, event, stream)?;
         Ok(Arc::new(stream))
+    }
+
+    fn adopt_function(&self, function: &LentFunction, name: &str) -> Result<AdoptedFunction> {
+        // SAFETY: whoever made it has promised that it lives as long as what is kept beside.
+        let adopted = unsafe { self.context.adopt_function(function.as_raw(), name)? };
+        let Some(params) = adopted.parameters()? else {
+            return Err(DeviceError::Backend {
+                device: self.info.id.to_string(),
+                message: format!(
+                    "the driver does not say what parameters `{name}` has (cuFuncGetParamInfo, CUDA 12.4). \
+                     Update the NVIDIA driver, or launch it by the library that has loaded it"
+                ),
+            });
+        };
+        let code = Box::new(Adopted {
+            function: adopted,
+            _lent: function.clone(),
+        });
+        Ok(AdoptedFunction { code, params })
     }
 
     fn raw_stream(&self) -> Option<*mut c_void> {

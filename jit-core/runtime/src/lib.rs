@@ -42,7 +42,7 @@ mod rows;
 mod stream;
 mod told;
 
-pub use adopted::LentStream;
+pub use adopted::{AdoptedFunction, LentFunction, LentStream};
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
