@@ -162,6 +162,40 @@ impl Stream {
     }
 }
 
+/// A point in stream 0 of the current context, with its time.
+pub struct Event(sys::CUevent);
+
+impl Event {
+    /// One that is there until the process ends.
+    pub fn new() -> Event {
+        let mut event = null_mut();
+        // SAFETY: the result is valid for writes.
+        unsafe { check(sys::cuEventCreate(&mut event, 0)) };
+        Event(event)
+    }
+
+    /// Marks the end of what stream 0 was given.
+    pub fn record(&self) {
+        // SAFETY: the event is of the current context.
+        unsafe { check(sys::cuEventRecord(self.0, null_mut())) };
+    }
+
+    /// Milliseconds since another, once this is reached.
+    pub fn since(&self, start: &Event) -> f64 {
+        let mut milliseconds = 0.0f32;
+        // SAFETY: both were recorded; the result is valid for writes.
+        unsafe {
+            check(sys::cuEventSynchronize(self.0));
+            check(sys::cuEventElapsedTime_v2(
+                &mut milliseconds,
+                start.0,
+                self.0,
+            ));
+        }
+        milliseconds.into()
+    }
+}
+
 /// Compiles CUDA C++ with nvcc to what an option says, `-cubin` or `-ptx`, or to a program; `None` if there is no nvcc.
 pub fn compiled(source: &str, sm: u32, to: &str) -> Option<Vec<u8>> {
     static COUNT: AtomicU32 = AtomicU32::new(0);

@@ -2,8 +2,9 @@
 //! `jit.launch` beside raw `cuLaunchKernel` in the same process.
 //!
 //! `cargo bench --bench launch`. The figures to meet: a launch of a kernel's own method or of one made ready 1.03
-//! times the driver's call, one by `args!` 1.06 (1.15 with 256 numbers), for each list of `arguments.rs`; a look-up
-//! among 2,000 kernels 1.3 times one among one; no allocation; an empty block on a CPU 0.3 us.
+//! times the driver's call, one by `args!` 1.06 (1.15 with 256 numbers), for each list of `arguments.rs`, one with 16
+//! slices to several streams in turn 1.06; a look-up among 2,000 kernels 1.3 times one among one; no allocation; an empty
+//! block on a CPU 0.3 us.
 //!
 //! - `--instructions`: times nothing, and counts the instructions that the host executes, those of the driver and
 //!   of what it calls left out. Without a GPU it does so with the driver that the tests have, which runs nothing;
@@ -66,6 +67,7 @@ fn main() -> kiln::Result<()> {
     if jit.device().info().kind == DeviceKind::Cuda {
         beside_driver(&jit, &saxpy, &x, &mut y, &mut report)?;
         lists_beside_driver(&jit, &x, &mut report)?;
+        streams_beside_driver(&jit, &x, &mut report)?;
         threads_beside_driver(&jit, &x, &mut report)?;
     }
     empty_block(&mut report)?;
@@ -424,6 +426,46 @@ fn one_beside_driver(
     let (time, ratio) = (median(&times), median(&ratios));
     report.against(what, time, "us", "cuLaunchKernel", time / ratio);
     Ok(())
+}
+
+/// Streams that one thread launches to in turn.
+const STREAMS: usize = 4;
+
+/// Launches with 16 slices to several streams in turn, beside the driver's own to as many. All read one buffer, so that no
+/// stream waits for another.
+fn streams_beside_driver(jit: &Jit, x: &Buffer<f32>, report: &mut Report) -> kiln::Result<()> {
+    let streams = (0..STREAMS)
+        .map(|_| jit.stream())
+        .collect::<kiln::Result<Vec<_>>>()?;
+    let of_slices = |stream| -> kiln::Result<List<'_>> {
+        let [_, _, _, list, _] = arguments::lists(stream, x)?;
+        Ok(list)
+    };
+    let lists = streams.iter().map(|stream| of_slices(stream));
+    let mut lists = lists.collect::<kiln::Result<Vec<_>>>()?;
+    let code = lists[0].code.take().expect("a GPU runs PTX");
+    let function = driver::load(code.text.as_bytes(), &code.entry);
+    let driver_streams: Vec<_> = (0..STREAMS).map(|_| driver::Stream::new()).collect();
+    let mut words = lists[0].words.clone();
+    let mut params: Vec<_> = words
+        .iter_mut()
+        .map(|word| (&raw mut *word).cast())
+        .collect();
+    let (mut turn, mut raw_turn) = (0, 0);
+    let mut raw = || {
+        raw_turn = (raw_turn + 1) % STREAMS;
+        // SAFETY: the parameters are those of the kernel, in order, and the buffer is alive.
+        unsafe { driver_streams[raw_turn].launch(function, &mut params) };
+    };
+    for way in 0..lists[0].ways.len() {
+        let what = format!("16 slices on {STREAMS} streams, {}", lists[0].ways[way].0);
+        let mut launch = || {
+            turn = (turn + 1) % STREAMS;
+            lists[turn].ways[way].1()
+        };
+        one_beside_driver(jit, &what, &mut launch, &mut raw, report)?;
+    }
+    jit.synchronize()
 }
 
 /// How many threads launch at once.

@@ -62,11 +62,13 @@ fn tests(device: &Device) -> Vec<Trial> {
         let name = format!("gpu::kir::run::{}", file.name());
         Trial::test(name, move || run_file(&file).map_err(Failed::from))
     }));
-    let own: [(&str, fn() -> Outcome); 4] = [
+    let own: [(&str, fn() -> Outcome); 6] = [
         ("lent::primary_context", lent::primary_context),
         ("lent::context_of_others", lent::context_of_others),
+        ("lent::functions", lent::functions),
         ("between::orders_copies", between::orders_copies),
         ("between::tells_faults", between::tells_faults),
+        ("between::two_devices", between::two_devices),
     ];
     tests.extend(own.map(|(name, run)| {
         Trial::test(format!("gpu::{name}"), move || run().map_err(Failed::from))

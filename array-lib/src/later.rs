@@ -1,7 +1,8 @@
 //! Arrays beside the program: streams, and elements that are read without waiting.
 
 use kiln_jit_core::jit::Jit;
-use kiln_jit_core::pinned::{Later, Pinned};
+use kiln_jit_core::later::Later;
+use kiln_jit_core::pinned::Pinned;
 
 use crate::{Array, ArrayError, Arrays, Element, Result};
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
-use kiln::StreamOptions;
 use kiln::core::runtime::DeviceKind;
 use kiln::error::{Error, MemoryError, RunError};
 use kiln::prelude::*;
+use kiln::{Stream, StreamOptions};
 
 use super::{Outcome, chapter};
 
@@ -30,6 +30,7 @@ chapter![
     copies_are_work_of_streams,
     copies_that_nobody_waits_for,
     copies_are_awaited,
+    launches_and_events_are_awaited,
     memory_is_counted_and_given_back,
 ];
 
@@ -476,6 +477,59 @@ fn copies_are_awaited(jit: &Jit) -> Outcome {
         Ok::<_, Error>(read)
     })?;
     assert_eq!(read, [computed(1, turns), computed(2, turns)]);
+    Ok(())
+}
+
+fn launches_and_events_are_awaited(jit: &Jit) -> Outcome {
+    let streams = [jit.stream()?, jit.stream()?];
+    let turns = long(jit) / 50;
+    let mut x = [jit.upload(&[1u32; 32])?, jit.upload(&[2u32; 32])?];
+    // What others have launched before is none of it.
+    jit.synchronize()?;
+    awaited(async {
+        let mut ends = Vec::new();
+        for (stream, x) in streams.iter().zip(&mut x) {
+            compute.launch(stream, (1, 32), x, turns)?;
+            ends.push((stream.record()?, stream.finish_later()?));
+        }
+        for (event, launched) in ends {
+            (&event).await?;
+            assert!(event.is_done()?);
+            launched.await?;
+            event.await?;
+        }
+        Ok::<_, Error>(())
+    })?;
+    assert!(streams[0].is_done()? && streams[1].is_done()?);
+    for (x, seed) in x.iter().zip([1, 2]) {
+        assert_eq!(x.to_vec()?, [computed(seed, turns); 32]);
+    }
+    faults_are_told_to_tasks(jit, &streams[0])
+}
+
+/// By who awaits the launch, once; events tell nobody.
+fn faults_are_told_to_tasks(jit: &Jit, stream: &Stream) -> Outcome {
+    let mut x = jit.zeros::<u32>(8)?;
+    for jit in [jit, &**stream] {
+        reach.launch(jit, (1, 1), &mut x, 100)?;
+        awaited(jit.record()?.into_future())?;
+        let told = awaited(jit.finish_later()?);
+        let told = told.expect_err("there is a fault");
+        assert_eq!(told.fault().map(|fault| fault.index), Some(100));
+        awaited(jit.finish_later()?)?;
+        reach.launch(jit, (1, 1), &mut x, 200)?;
+        let told = jit.finish_later()?.wait();
+        assert!(told.is_err_and(|error| error.fault().is_some()));
+        jit.synchronize()?;
+    }
+    stream.then(|| panic!("of a call"))?;
+    let told = awaited(stream.finish_later()?).expect_err("it has panicked");
+    assert!(told.to_string().contains("of a call"), "{told}");
+    // Who gives up waiting changes nothing.
+    reach.launch(stream, (1, 1), &mut x, 3)?;
+    drop(stream.finish_later()?);
+    drop(stream.record()?.into_future());
+    assert_eq!(x.to_vec()?[3], 1);
     Ok(())
 }
 

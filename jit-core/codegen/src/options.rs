@@ -170,4 +170,58 @@ impl CompileOptions {
     pub fn bounds(&self) -> Bounds {
         self.bounds
     }
+
+    /// Options that differ from these in one each, by its name: whoever adds an option says here what another value is, by which
+    /// tests see that it is in the cache key.
+    #[doc(hidden)]
+    pub fn each_changed(&self) -> Vec<(&'static str, CompileOptions)> {
+        let CompileOptions {
+            opt_level,
+            contract,
+            line_info,
+            gather_registers,
+            fast,
+            unroll,
+            inline_threshold,
+            bounds,
+        } = self;
+        let changed = |change: &dyn Fn(&mut CompileOptions)| {
+            let mut options = self.clone();
+            change(&mut options);
+            options
+        };
+        let level = match opt_level {
+            OptLevel::O1 => OptLevel::O3,
+            _ => OptLevel::O1,
+        };
+        let fast = match *fast {
+            FastMath::NONE => FastMath::REASSOCIATE,
+            _ => FastMath::NONE,
+        };
+        let unroll = match unroll {
+            Unroll::Never => Unroll::Auto,
+            _ => Unroll::Never,
+        };
+        let threshold = inline_threshold.map_or(7, |cost| cost ^ 1);
+        let bounds = match bounds {
+            Bounds::Clamped => Bounds::Checked,
+            _ => Bounds::Clamped,
+        };
+        vec![
+            ("opt_level", changed(&|o| o.opt_level = level)),
+            ("contract", changed(&|o| o.contract = !contract)),
+            ("line_info", changed(&|o| o.line_info = !line_info)),
+            (
+                "gather_registers",
+                changed(&|o| o.gather_registers = !gather_registers),
+            ),
+            ("fast", changed(&|o| o.fast = fast)),
+            ("unroll", changed(&|o| o.unroll = unroll)),
+            (
+                "inline_threshold",
+                changed(&|o| o.inline_threshold = Some(threshold)),
+            ),
+            ("bounds", changed(&|o| o.bounds = bounds)),
+        ]
+    }
 }

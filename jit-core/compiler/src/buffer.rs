@@ -7,8 +7,9 @@ use std::sync::Arc;
 use kiln_runtime::{Device, DeviceError, DeviceId, OrderedStream, Uses};
 
 use crate::error::{MemoryError, Result};
+use crate::later::Later;
 use crate::part::Part;
-use crate::pinned::{Later, Pinned};
+use crate::pinned::Pinned;
 use crate::value::{KernelType, bytes_of, vec_from_bytes};
 
 /// A number of values in device memory. Freed when dropped, after the work that uses it; on a CPU device

@@ -1,8 +1,14 @@
 //! Events: points in a device's work, and the time between them.
 
-use kiln_runtime::{Device, Marker, OrderedStream, outside_of_calls};
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use kiln_runtime::{Device, Marker, OrderedStream, Reach, outside_of_calls};
 
 use crate::error::Result;
+use crate::later::poll_reach;
 
 /// A point in the order of a stream's work (CUDA guide, "Events").
 ///
@@ -23,9 +29,11 @@ use crate::error::Result;
 /// # Ok(())
 /// # }
 /// ```
+///
+/// In a task `event.await?`, or `(&event).await?` where it is used again, does what [`Event::synchronize`] does in a call.
 pub struct Event {
     device: Device,
-    marker: Box<dyn Marker>,
+    marker: Arc<dyn Marker>,
 }
 
 impl std::fmt::Debug for Event {
@@ -48,7 +56,7 @@ impl Event {
     pub fn record_in(device: &Device, stream: &OrderedStream) -> Result<Event> {
         Ok(Event {
             device: device.clone(),
-            marker: device.mark(stream)?,
+            marker: device.mark(stream)?.into(),
         })
     }
 
@@ -63,9 +71,7 @@ impl Event {
     /// # Errors
     /// A device that has failed.
     pub fn synchronize(&self) -> Result<()> {
-        outside_of_calls()?;
-        let waited = self.device.backend().wait_until(self.marker.as_ref());
-        Ok(self.device.waited(waited)?)
+        Ok(Reach::of(&self.device, self.marker.clone()).wait()?)
     }
 
     /// Whether the event is reached.
@@ -85,5 +91,46 @@ impl Event {
     pub fn elapsed_ms(&self, later: &Event) -> Result<f64> {
         let backend = self.device.backend();
         Ok(backend.elapsed_ms(self.marker.as_ref(), later.marker.as_ref())?)
+    }
+}
+
+/// A task's waiting for an [`Event`]: a thread of Kiln's looks whether it is reached and wakes the task. With a time limit
+/// (`JitOptions::time_limit`) a task waits on a GPU for no longer than a call does, and has the same error.
+#[must_use = "nothing waits until this is awaited"]
+pub struct Reached(Reach);
+
+impl std::fmt::Debug for Reached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reached")
+    }
+}
+
+impl Future for Reached {
+    type Output = Result<()>;
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<()>> {
+        match poll_reach(&self.0, cx) {
+            Some(Poll::Pending) => Poll::Pending,
+            Some(Poll::Ready(error)) => Poll::Ready(Err(error)),
+            None => Poll::Ready(Ok(self.0.wait()?)),
+        }
+    }
+}
+
+impl IntoFuture for &Event {
+    type Output = Result<()>;
+    type IntoFuture = Reached;
+
+    fn into_future(self) -> Reached {
+        Reached(Reach::of(&self.device, self.marker.clone()))
+    }
+}
+
+impl IntoFuture for Event {
+    type Output = Result<()>;
+    type IntoFuture = Reached;
+
+    fn into_future(self) -> Reached {
+        (&self).into_future()
     }
 }

@@ -8,6 +8,8 @@
 //!
 //! Tensors of other libraries, Python's among them, are in [`dlpack`].
 //!
+//! Functions of modules that other code has loaded are launched with Kiln's arguments: `Jit::adopt_function`.
+//!
 //! With the features `cust` and `cudarc` the buffers of these crates are [`DeviceMemory`].
 //!
 //! In a stream of other code's that a `Jit` has adopted memory is lent without waiting: `Stream::lend` and
@@ -75,8 +77,10 @@ mod cudarc;
 #[cfg(feature = "cust")]
 mod cust;
 pub mod dlpack;
+mod function;
 mod stream;
 
+pub use function::{DeviceFunction, RawFunction, lent_function};
 pub use stream::{DeviceStream, RawStream, lent_stream};
 
 /// Memory of a CUDA device that other code holds.

@@ -32,6 +32,7 @@ mod globals;
 mod hidden;
 pub mod hook;
 pub mod job;
+pub mod later;
 pub mod lent;
 pub mod lower_abi;
 mod observe;

@@ -1,15 +1,12 @@
 //! Copies that the host does not wait for, and the memory that they are given.
 
-use std::future::Future;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::pin::Pin;
-use std::task::{Context, Poll};
-use std::time::Duration;
 
-use kiln_runtime::{Device, HostMemory, Pending};
+use kiln_runtime::{Device, HostMemory};
 
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::later::Later;
 use crate::part::Part;
 use crate::value::{KernelType, check_values};
 
@@ -120,7 +117,7 @@ impl<T: KernelType> Part<T> {
             .device()
             .upload_later(self.address(), values.memory, self.uses())?;
         // They are the values that they were; between their fields there may be bytes that nobody wrote.
-        Ok(Later::of(pending, move |memory| {
+        Ok(Later::of_copy(pending, move |memory| {
             Ok(Pinned::with(memory, len))
         }))
     }
@@ -134,92 +131,8 @@ impl<T: KernelType> Part<T> {
         let (len, device) = (values.len, self.device());
         let address = self.address();
         let pending = device.download_later(address, self.buffer(), values.memory, self.uses())?;
-        Ok(Later::of(pending, move |memory| Pinned::of(memory, len)))
-    }
-}
-
-/// What a copy gives back when it is done. Who drops it neither waits nor stops the copy, whose memory is freed later.
-///
-/// It is a future, for any executor: a thread of Kiln's looks whether the copy is done and wakes the task. With a time limit
-/// (`JitOptions::time_limit`) a task waits on a GPU for no longer than a call does, and has the same error.
-#[must_use = "what is copied can be had from it"]
-pub struct Later<R> {
-    pending: Option<Pending>,
-    finish: Option<Finish<R>>,
-}
-
-type Finish<R> = Box<dyn FnOnce(HostMemory) -> Result<R> + Send>;
-
-impl<R> std::fmt::Debug for Later<R> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Later<{}>", std::any::type_name::<R>())
-    }
-}
-
-impl<R> Unpin for Later<R> {}
-
-impl<R> Later<R> {
-    fn of(pending: Pending, finish: impl FnOnce(HostMemory) -> Result<R> + Send + 'static) -> Self {
-        Later {
-            pending: Some(pending),
-            finish: Some(Box::new(finish)),
-        }
-    }
-
-    /// Waits until the copy is done.
-    ///
-    /// # Errors
-    /// A fault that a launch before the copy has left, or a device that has failed; what was read and is no value of
-    /// its type.
-    pub fn wait(mut self) -> Result<R> {
-        self.take()
-    }
-
-    /// Waits until the copy is done, but for no longer than this: `None` if it is not, and it may be waited for again.
-    ///
-    /// # Errors
-    /// As [`Later::wait`].
-    pub fn wait_for(&mut self, limit: Duration) -> Result<Option<R>> {
-        match &self.pending {
-            // What has failed is what waiting tells.
-            Some(pending) if matches!(pending.wait_for(limit), Ok(false)) => Ok(None),
-            _ => self.take().map(Some),
-        }
-    }
-
-    /// Whether the copy is done.
-    ///
-    /// # Errors
-    /// A device that has failed.
-    pub fn is_done(&self) -> Result<bool> {
-        match &self.pending {
-            Some(pending) => Ok(pending.is_done()?),
-            None => Ok(true),
-        }
-    }
-
-    fn take(&mut self) -> Result<R> {
-        match (self.pending.take(), self.finish.take()) {
-            (Some(pending), Some(finish)) => finish(pending.wait()?),
-            _ => Err(Error::Internal("a copy was asked for its result again")),
-        }
-    }
-}
-
-impl<R> Future for Later<R> {
-    type Output = Result<R>;
-
-    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Result<R>> {
-        if let Some(pending) = &self.pending
-            && matches!(pending.is_done(), Ok(false))
-        {
-            if let Err(error) = pending.wake(cx.waker()) {
-                // The device has the memory until the copy is done, should it ever be.
-                (self.pending, self.finish) = (None, None);
-                return Poll::Ready(Err(error.into()));
-            }
-            return Poll::Pending;
-        }
-        Poll::Ready(self.take())
+        Ok(Later::of_copy(pending, move |memory| {
+            Pinned::of(memory, len)
+        }))
     }
 }

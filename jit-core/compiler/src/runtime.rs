@@ -3,7 +3,7 @@
 pub use kiln_runtime::*;
 
 pub use crate::buffer::Buffer;
-pub use crate::event::Event;
+pub use crate::event::{Event, Reached};
 pub use crate::globals::Global;
 #[doc(hidden)]
 pub use crate::globals::{GlobalArray, Globals};

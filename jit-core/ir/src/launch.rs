@@ -354,6 +354,19 @@ pub enum LaunchError {
         /// The arguments that the launch is given.
         given: String,
     },
+    /// Other code's function is launched with arguments that are not of the sizes of its parameters.
+    #[error("{}", error_text!(
+        "function `{function}` has parameters of [{parameters}] bytes, and was given arguments of [{arguments}]; a buffer is \
+         an address of 8 bytes, and its length an argument of its own"
+    ))]
+    OtherParameters {
+        /// The function.
+        function: String,
+        /// The sizes of its parameters.
+        parameters: String,
+        /// The sizes of the arguments, `?` for what has none.
+        arguments: String,
+    },
     /// A prepared kernel is launched with an argument of which less is known than of that it was prepared for.
     #[error("{}", error_text!(
         "argument {argument} of the launch of `{kernel}` is not {fact}, and the kernel was prepared for one that is; \

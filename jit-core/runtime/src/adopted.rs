@@ -1,4 +1,4 @@
-//! Streams of other code in the process, which a device's work can be given to.
+//! Streams of other code in the process, which a device's work can be given to, and functions of its modules.
 //!
 //! An adopted stream has a place among the device's ([`crate::order`]) like any other. It is other code's, and may end
 //! when nobody here has it any more; its place remains, as buffers have noted what was done there. From then on the
@@ -9,7 +9,9 @@ use std::any::Any;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use crate::device::Device;
+use kiln_ir::abi::ParamSlot;
+
+use crate::device::{Device, LoadedCode};
 use crate::error::{DeviceError, Result};
 use crate::order::Streams;
 use crate::stream::outside_of_calls;
@@ -38,6 +40,40 @@ impl LentStream {
     pub(crate) fn as_raw(&self) -> *mut c_void {
         self.raw
     }
+}
+
+/// A function of a module that other code has loaded, and what keeps it.
+#[derive(Clone)]
+pub struct LentFunction {
+    raw: *mut c_void,
+    _keep: Arc<dyn Any + Send + Sync>,
+}
+
+// SAFETY: a handle, which the driver takes on any thread.
+unsafe impl Send for LentFunction {}
+// SAFETY: as above.
+unsafe impl Sync for LentFunction {}
+
+impl LentFunction {
+    /// A `CUfunction`.
+    ///
+    /// # Safety
+    /// Its module stays loaded as long as what `keep` points to.
+    pub unsafe fn new(raw: *mut c_void, keep: Arc<dyn Any + Send + Sync>) -> LentFunction {
+        LentFunction { raw, _keep: keep }
+    }
+
+    pub(crate) fn as_raw(&self) -> *mut c_void {
+        self.raw
+    }
+}
+
+/// A function of other code's on a device.
+pub struct AdoptedFunction {
+    /// What launches are given.
+    pub code: Box<dyn LoadedCode>,
+    /// Where the parameters of the function lie.
+    pub params: Vec<ParamSlot>,
 }
 
 /// The legacy default stream and that of each thread as handles of their own (`CU_STREAM_LEGACY`,

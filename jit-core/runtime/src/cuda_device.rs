@@ -14,14 +14,14 @@ use kiln_ir::code::{Code, CompiledKernel, KernelInfo, PtxCode};
 use kiln_ir::launch::{LaunchConfig, LaunchLimits};
 use kiln_ir::target::{PtxTarget, Target};
 
-use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, StreamHandle};
+use super::cuda::{CudaContext, CudaEvent, CudaFunction, CudaStream, DriverError, StreamHandle};
 use super::cuda_graph::DeviceGraph;
 use super::cuda_kernels::{LoadedKernels, Named};
 use super::cuda_stream::BesideStream;
 use super::device::{
     Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats, Occupancy, Reset,
 };
-use crate::adopted::LentStream;
+use crate::adopted::{AdoptedFunction, LentFunction, LentStream};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
@@ -140,6 +140,22 @@ impl LoadedCode for Loaded {
             log: self.function.module().info_log().to_owned(),
             ..CodeFacts::default()
         }
+    }
+}
+
+/// A function of other code's, and what keeps it.
+struct Adopted {
+    function: CudaFunction,
+    _lent: LentFunction,
+}
+
+impl LoadedCode for Adopted {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn cuda_function(&self) -> Option<&CudaFunction> {
+        Some(&self.function)
     }
 }
 
@@ -264,7 +280,15 @@ impl Backend for CudaDevice {
     }
 
     fn adopt_memory(&self, address: u64, bytes: usize) -> Result<()> {
-        Ok(self.context.adopt_memory(address, bytes as u64)?)
+        match self.context.adopt_memory(address, bytes as u64) {
+            // Where there can be such memory, it is known.
+            Err(DriverError::InvalidAddress { .. })
+                if address != 0 && address.checked_add(bytes as u64).is_some() =>
+            {
+                Err(DeviceError::KnownMemory { address })
+            }
+            adopted => Ok(adopted?),
+        }
     }
 
     fn give_up_memory(&self, address: u64, bytes: usize) -> Result<()> {
@@ -390,6 +414,10 @@ impl Backend for CudaDevice {
         self.kernels.told(self.context.take_fault())
     }
 
+    fn ended(&self) -> Result<()> {
+        self.fault()
+    }
+
     fn synchronize_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         self.stream.synchronize()?;
         self.fault()
@@ -441,6 +469,25 @@ impl Backend for CudaDevice {
         let (kernels, event) = (&self.kernels, self.event()?);
         let stream = BesideStream::adopt(&self.context, kernels, event, stream)?;
         Ok(Arc::new(stream))
+    }
+
+    fn adopt_function(&self, function: &LentFunction, name: &str) -> Result<AdoptedFunction> {
+        // SAFETY: whoever made it has promised that it lives as long as what is kept beside.
+        let adopted = unsafe { self.context.adopt_function(function.as_raw(), name)? };
+        let Some(params) = adopted.parameters()? else {
+            return Err(DeviceError::Backend {
+                device: self.info.id.to_string(),
+                message: format!(
+                    "the driver does not say what parameters `{name}` has (cuFuncGetParamInfo, CUDA 12.4). \
+                     Update the NVIDIA driver, or launch it by the library that has loaded it"
+                ),
+            });
+        };
+        let code = Box::new(Adopted {
+            function: adopted,
+            _lent: function.clone(),
+        });
+        Ok(AdoptedFunction { code, params })
     }
 
     fn raw_stream(&self) -> Option<*mut c_void> {

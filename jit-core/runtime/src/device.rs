@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::cpu::CpuOptions;
 use super::cuda::{CudaContext, CudaFunction, Driver, DriverError};
 use super::cuda_device::CudaDevice;
-use crate::adopted::LentStream;
+use crate::adopted::{AdoptedFunction, LentFunction, LentStream};
 use crate::code_facts::CodeFacts;
 use crate::error::{DeviceError, Result};
 use crate::graph::{BackendGraph, Step};
@@ -363,6 +363,11 @@ pub trait Backend: Send + Sync {
     fn fault(&self) -> Result<()> {
         Ok(())
     }
+    /// What [`Backend::synchronize`] tells of launches of the device's own stream that have ended, once; who cannot tell
+    /// them from others waits for all.
+    fn ended(&self) -> Result<()> {
+        self.synchronize()
+    }
     /// Takes over memory of the device that other code has allocated, as if `alloc` had given it.
     fn adopt_memory(&self, _address: u64, _bytes: usize) -> Result<()> {
         Err(DeviceError::OwnMemoryOnly {
@@ -418,6 +423,12 @@ pub trait Backend: Send + Sync {
     /// A stream of other code, whose work is ordered as that of the device's streams.
     fn adopt_stream(&self, _: &LentStream) -> Result<Arc<dyn BackendStream>> {
         Err(DeviceError::OwnStreamsOnly {
+            device: self.info().name.clone(),
+        })
+    }
+    /// A function of a module that other code has loaded, by the name that errors call it.
+    fn adopt_function(&self, _: &LentFunction, _name: &str) -> Result<AdoptedFunction> {
+        Err(DeviceError::OwnCodeOnly {
             device: self.info().name.clone(),
         })
     }

@@ -130,6 +130,14 @@ pub enum DeviceError {
         /// The device.
         device: String,
     },
+    /// A function of other code on a device that launches what Kiln has compiled alone.
+    #[error("{}", error_text!(
+        "{device} has no functions of other code; launch them on a GPU of NVIDIA's, or write them as kernels"
+    ))]
+    OwnCodeOnly {
+        /// The device.
+        device: String,
+    },
     /// The default stream of whichever thread asks, in the place of a stream.
     #[error("{}", error_text!(
         "the handle of the per-thread default stream (`CU_STREAM_PER_THREAD`) is another stream on each thread, so that \

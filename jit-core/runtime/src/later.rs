@@ -1,4 +1,5 @@
-//! Copies that the host does not wait for: host memory that is lent to a device, and what comes back.
+//! Work that the host does not wait for: marks that calls and tasks wait for later, and copies, which are lent memory of
+//! the host.
 //!
 //! The memory belongs to the copy until a mark behind it is reached. Who gives a copy up gives its memory to the device,
 //! which frees it once the mark is reached: nothing is freed under a copy, and nobody waits for one.
@@ -66,57 +67,25 @@ impl HostMemory {
     }
 }
 
-/// A copy under way, with the host's memory that it reads or writes.
-pub struct Pending {
+/// A mark in a device's work that somebody waits for: a call, or a task, which a thread wakes.
+pub struct Reach {
     device: Device,
-    place: usize,
-    /// What the stream had waited for.
-    unseen: Unseen,
     marker: Arc<dyn Marker>,
-    /// There until the copy is done or given up.
-    memory: Option<HostMemory>,
-    /// The first time that a task has asked for the copy.
+    /// The first time that a task has asked for it.
     asked: OnceLock<Instant>,
 }
 
-impl Drop for Pending {
-    fn drop(&mut self) {
-        if let Some(memory) = self.memory.take() {
-            self.device
-                .lent()
-                .lock()
-                .push((self.marker.clone(), memory));
+impl Reach {
+    /// Of a mark of this device.
+    pub fn of(device: &Device, marker: Arc<dyn Marker>) -> Reach {
+        Reach {
+            device: device.clone(),
+            marker,
+            asked: OnceLock::new(),
         }
     }
-}
 
-impl Pending {
-    /// Waits for the copy.
-    ///
-    /// # Errors
-    /// A fault that a launch before it has left; a device that has failed.
-    pub fn wait(self) -> Result<HostMemory> {
-        outside_of_calls()?;
-        let device = self.device.clone();
-        device.waited(self.wait_untold())
-    }
-
-    fn wait_untold(mut self) -> Result<HostMemory> {
-        let backend = &**self.device.backend();
-        backend.wait_until(&*self.marker)?;
-        let memory = self.memory.take();
-        let (streams, place) = (self.device.streams(), self.place);
-        match streams.at(place).work() {
-            Some(work) => work.fault()?,
-            None => backend.fault()?,
-        }
-        streams.faults_of(backend, &self.unseen)?;
-        memory.ok_or(DeviceError::Internal(
-            "a copy has given its memory back twice",
-        ))
-    }
-
-    /// Whether the copy is done.
+    /// Whether the mark is reached.
     ///
     /// # Errors
     /// A device that has failed.
@@ -125,7 +94,17 @@ impl Pending {
         self.device.backend().is_reached(&*self.marker)
     }
 
-    /// Waits for the copy, but for no longer than this. Whether it is done.
+    /// Waits for the mark.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn wait(&self) -> Result<()> {
+        outside_of_calls()?;
+        let waited = self.device.backend().wait_until(&*self.marker);
+        self.device.waited(waited)
+    }
+
+    /// Waits for the mark, but for no longer than this. Whether it is reached.
     ///
     /// # Errors
     /// A device that has failed.
@@ -142,7 +121,7 @@ impl Pending {
         Ok(true)
     }
 
-    /// Has a thread wake this once the copy is done, the device has failed, or a call would have given up waiting.
+    /// Has a thread wake this once the mark is reached, the device has failed, or a call would have given up waiting.
     ///
     /// # Errors
     /// That a call would have: a task has waited for as long, since it first did so.
@@ -159,6 +138,100 @@ impl Pending {
             until: limit.and_then(|limit| asked.checked_add(limit)),
         });
         Ok(())
+    }
+}
+
+/// What a stream was given up to a mark, and how much of what it waits for was looked at before.
+struct Given {
+    place: usize,
+    number: u64,
+    unseen: Unseen,
+}
+
+/// All that a stream was given until now, to be waited for later. Nothing is lost by dropping it but who is told.
+pub struct Finishing {
+    reach: Reach,
+    given: Given,
+}
+
+impl Finishing {
+    /// The mark behind it.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Waits for it, as [`Device::synchronize_stream`] does, but for no later work.
+    ///
+    /// # Errors
+    /// As there. A device that does not tell streams apart tells what any launch has left that has ended.
+    pub fn wait(self) -> Result<()> {
+        outside_of_calls()?;
+        let Finishing { reach, given } = self;
+        reach.device.waited(given.finished(&reach))
+    }
+}
+
+impl Given {
+    /// Waits for the mark, and tells what went wrong before it.
+    fn finished(&self, reach: &Reach) -> Result<()> {
+        let (backend, streams) = (&**reach.device.backend(), reach.device.streams());
+        backend.wait_until(&*reach.marker)?;
+        let stream = streams.at(self.place);
+        match stream.work() {
+            Some(work) => work.fault()?,
+            None => backend.ended()?,
+        }
+        streams.faults_of(backend, &self.unseen)?;
+        streams.note_done(stream, self.number)
+    }
+}
+
+/// A copy under way, with the host's memory that it reads or writes.
+pub struct Pending {
+    reach: Reach,
+    given: Given,
+    /// There until the copy is done or given up.
+    memory: Option<HostMemory>,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if let Some(memory) = self.memory.take() {
+            let lent = (self.reach.marker.clone(), memory);
+            self.reach.device.lent().lock().push(lent);
+        }
+    }
+}
+
+impl Pending {
+    /// The mark behind it.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
+    }
+
+    /// Waits for the copy.
+    ///
+    /// # Errors
+    /// A fault that a launch before it has left; a device that has failed.
+    pub fn wait(self) -> Result<HostMemory> {
+        outside_of_calls()?;
+        let device = self.reach.device.clone();
+        device.waited(self.wait_untold())
+    }
+
+    fn wait_untold(mut self) -> Result<HostMemory> {
+        let (device, given) = (self.reach.device.clone(), &self.given);
+        let backend = &**device.backend();
+        backend.wait_until(&*self.reach.marker)?;
+        let memory = self.memory.take();
+        match device.streams().at(given.place).work() {
+            Some(work) => work.fault()?,
+            None => backend.fault()?,
+        }
+        device.streams().faults_of(backend, &given.unseen)?;
+        memory.ok_or(DeviceError::Internal(
+            "a copy has given its memory back twice",
+        ))
     }
 }
 
@@ -268,6 +341,28 @@ impl Device {
         self.pending(stream.place(), memory, copied)
     }
 
+    /// What a stream was given until now, for who waits for it later, in a call or a task.
+    ///
+    /// # Errors
+    /// A device that has failed.
+    pub fn finish_later(&self, stream: &OrderedStream) -> Result<Finishing> {
+        // Before the mark: what is counted later may be given after it.
+        let given = self.given(stream);
+        let marker = self.told(self.mark(stream))?;
+        Ok(Finishing {
+            reach: Reach::of(self, marker.into()),
+            given,
+        })
+    }
+
+    fn given(&self, stream: &OrderedStream) -> Given {
+        Given {
+            place: stream.place(),
+            number: stream.given(),
+            unseen: self.streams().unseen_before(stream),
+        }
+    }
+
     /// Keeps memory that a copy in a stream may use which the device has refused.
     fn keep_behind(&self, stream: &OrderedStream, memory: HostMemory) {
         match self.mark(stream) {
@@ -281,16 +376,13 @@ impl Device {
     /// What comes back of a copy in a stream, which may have begun even where it failed.
     fn pending(&self, place: usize, memory: HostMemory, copied: Result<()>) -> Result<Pending> {
         let stream = self.streams().at(place);
-        let unseen = self.streams().unseen_before(stream);
+        let given = self.given(stream);
         let marker = copied.and_then(|()| self.mark(stream));
         match marker {
             Ok(marker) => Ok(Pending {
-                device: self.clone(),
-                place,
-                unseen,
-                marker: marker.into(),
+                reach: Reach::of(self, marker.into()),
+                given,
                 memory: Some(memory),
-                asked: OnceLock::new(),
             }),
             Err(error) => {
                 if memory.is_pinned() {

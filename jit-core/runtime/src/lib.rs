@@ -13,7 +13,7 @@
 //! | `cpu` | host code loaded, blocks run by a pool of threads; kernels that the interpreter runs |
 //! | `on_host` | with `gpu-on-host`, for tests: code for GPUs that this CPU runs |
 //! | `graph` | work that is described once and handed to a device again and again |
-//! | `later` | copies that nobody waits for, and the host's memory that they have |
+//! | `later` | marks and copies that nobody waits for at once, and the host's memory that copies have |
 //! | `order` | how streams order themselves by what they use |
 //! | `rows` | copies of rows that lie apart |
 //! | `forked` | devices in a child of the process that opened them |
@@ -42,7 +42,7 @@ mod rows;
 mod stream;
 mod told;
 
-pub use adopted::LentStream;
+pub use adopted::{AdoptedFunction, LentFunction, LentStream};
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
@@ -52,7 +52,7 @@ pub use device::{
 pub use error::DeviceError;
 pub use graph::{BackendGraph, Step};
 pub use kiln_ir::block_order::BlockOrder;
-pub use later::{HostMemory, Pending};
+pub use later::{Finishing, HostMemory, Pending, Reach};
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
 pub use order::{OrderedStream, ReadsOf, Streams, Uses};

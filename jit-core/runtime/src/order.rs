@@ -154,6 +154,11 @@ impl OrderedStream {
         uses.writer.load(Relaxed) >> NUMBER_BITS == self.place as u64 && readers & others == 0
     }
 
+    /// How much work the driver has taken.
+    pub(crate) fn given(&self) -> u64 {
+        self.given.load(Acquire)
+    }
+
     /// Counts work that the driver has taken, and gives its number.
     #[inline]
     pub fn count(&self) -> u64 {
@@ -348,7 +353,12 @@ impl Streams {
             Some(work) => work.synchronize()?,
             None => backend.synchronize()?,
         }
-        stream.done.fetch_max(given, Release);
+        self.note_done(stream, given)
+    }
+
+    /// Notes that so much of a stream's work is done, and tells what went wrong in calls on the host.
+    pub(crate) fn note_done(&self, stream: &OrderedStream, number: u64) -> Result<()> {
+        stream.done.fetch_max(number, Release);
         stream.panicked()
     }
 

@@ -8,9 +8,12 @@
 //! ```
 
 mod builder;
+mod foreign;
 mod graph;
 mod hidden;
 mod kept;
+#[cfg(test)]
+mod key_tests;
 mod load;
 mod occupancy;
 mod options;
@@ -32,6 +35,7 @@ use crate::cache::{
 };
 use crate::inspect::{Inspection, Recorder};
 pub use builder::JitBuilder;
+pub use foreign::ForeignFunction;
 pub use graph::{Graph, Recording};
 use kiln_compiler::args::packed::PackedKey;
 use kiln_compiler::args::{Arg, Converted};

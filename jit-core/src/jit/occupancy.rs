@@ -1,12 +1,13 @@
 //! How many blocks a device holds at once: the block that `launch_auto` takes, and launches that need all of theirs.
 
 use super::{Jit, Prepared};
-use crate::cache::{LoadedKernel, Specialized};
+use crate::cache::Specialized;
 use kiln_compiler::args::{Arg, Converted};
+use kiln_compiler::code::KernelInfo;
 use kiln_compiler::error::Result;
 use kiln_compiler::front::AsKernel;
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchError, grid_for};
-use kiln_compiler::runtime::Occupancy;
+use kiln_compiler::runtime::{LoadedCode, Occupancy};
 
 /// Threads of a block where the device has no best number: a CPU, on which a block runs on one thread of the host.
 const ANY_BLOCK: u32 = 256;
@@ -80,26 +81,27 @@ impl Jit {
     }
 
     /// How many blocks of a launch the device holds at once.
-    fn occupancy_of(&self, loaded: &LoadedKernel, config: &LaunchConfig) -> Result<Occupancy> {
+    fn occupancy_of(&self, code: &dyn LoadedCode, config: &LaunchConfig) -> Result<Occupancy> {
         let threads = u32::try_from(config.block.count()).unwrap_or(u32::MAX);
         let backend = self.0.device.backend();
-        Ok(backend.occupancy(loaded.code(), threads, config.shared_bytes)?)
+        Ok(backend.occupancy(code, threads, config.shared_bytes)?)
     }
 
     /// Refuses a cooperative launch of more blocks than the device holds at once.
     #[cold]
     pub(super) fn check_all_at_once(
         &self,
-        loaded: &LoadedKernel,
+        info: &KernelInfo,
+        code: &dyn LoadedCode,
         config: &LaunchConfig,
     ) -> Result<()> {
-        let occupancy = self.occupancy_of(loaded, config)?;
+        let occupancy = self.occupancy_of(code, config)?;
         let (blocks, fitting) = (config.grid.count(), occupancy.all_blocks());
         if blocks <= u128::from(fitting) {
             return Ok(());
         }
         Err(LaunchError::NotAllAtOnce {
-            kernel: loaded.compiled.info.name.clone(),
+            kernel: info.name.clone(),
             device: self.0.device.info().name.clone(),
             blocks,
             fitting,
@@ -155,6 +157,6 @@ impl Prepared {
             .shared_bytes(shared_bytes)
             .cooperative();
         let loaded = self.jit.code_for(&self.specialized, &config)?;
-        self.jit.occupancy_of(&loaded, &config)
+        self.jit.occupancy_of(loaded.code(), &config)
     }
 }

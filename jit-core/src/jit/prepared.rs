@@ -1,5 +1,6 @@
 //! Kernels made ready, whose launches skip the look-up.
 
+use std::ffi::c_void;
 use std::sync::Arc;
 
 use super::load::type_forms;
@@ -77,6 +78,46 @@ impl Prepared {
         let config = LaunchConfig::new(1, block);
         self.jit.code_for(&self.specialized, &config)?;
         Ok(self)
+    }
+
+    /// The kernel's code for blocks of a shape as other code can launch it: on a GPU of NVIDIA's a `CUfunction`, which lives as
+    /// long as this. What it takes is [`KernelInfo::layout`] of [`Prepared::info`]: of a slice an address of 8 bytes and a
+    /// length of 4, or 8 where it is wide; behind them, where it can fault, the address of a
+    /// [`FaultChannel`](kiln_compiler::fault::FaultChannel) that the code which launches it has set up. Kernels without
+    /// checks have none. Kiln orders nothing of such launches. A CPU has no such functions.
+    ///
+    /// ```
+    /// use kiln::core::job::CompileOptions;
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn double(x: &mut [f32]) {
+    ///     x[global_id().x] *= 2.0;
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// // SAFETY: each thread has an element.
+    /// let options = unsafe { CompileOptions::default().unchecked() };
+    /// let jit = Jit::builder().compile(options).build()?;
+    /// let ready = jit.compile(&double, args!(&mut jit.zeros::<f32>(64)?))?;
+    /// let layout = &ready.info().layout;
+    /// assert_eq!((layout.params.len(), layout.slots.len()), (1, 2)); // an address and a length
+    /// if let Some(function) = ready.raw_function(64)? {
+    ///     println!("a CUfunction at {function:?}, for `cuLaunchKernel`");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A block that the device does not have, or code that cannot be compiled.
+    pub fn raw_function(&self, block: impl Into<Dim3>) -> Result<Option<*mut c_void>> {
+        let config = LaunchConfig::new(1, block);
+        let loaded = self.jit.code_for(&self.specialized, &config)?;
+        Ok(loaded
+            .code()
+            .cuda_function()
+            .map(|function| function.as_raw()))
     }
 
     /// The kernel with launches to a stream of its device.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use super::Jit;
 use kiln_compiler::error::Result;
+use kiln_compiler::later::Later;
 use kiln_compiler::lent::dlpack::{Foreign, ManagedTensor, TensorElement};
 use kiln_compiler::lent::{DeviceMemory, DeviceStream, Lent, LentMut, lent_stream};
 use kiln_compiler::runtime::{Device, Event, OrderedStream, StreamOptions};
@@ -108,6 +109,48 @@ impl Jit {
         let place = device.take_stream(options)?;
         let taken = Arc::new(Taken { device, place });
         Ok(Stream(Jit(self.0.clone(), Some(taken))))
+    }
+
+    /// All that the stream was given until now, as [`Later`]: to be waited for when the host has nothing else to do, or awaited
+    /// by a task of any executor. So a launch is awaited, with what goes wrong in it.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[kernel]
+    /// fn add(x: &mut [u32], n: u32) {
+    ///     x[global_id().x] += n;
+    /// }
+    ///
+    /// async fn adds(jit: &Jit, x: &mut Buffer<u32>) -> kiln::Result<()> {
+    ///     add.launch(jit, (1, 32), x, 1)?;
+    ///     jit.finish_later()?.await // or `.wait()`, outside of tasks
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let jit = Jit::new()?;
+    /// let mut x = jit.zeros::<u32>(32)?;
+    /// # use std::task::{Context, Poll, Waker};
+    /// # fn block_on<T>(task: impl Future<Output = T>) -> T {
+    /// #     let mut task = std::pin::pin!(task);
+    /// #     loop {
+    /// #         if let Poll::Ready(value) = task.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+    /// #             return value;
+    /// #         }
+    /// #     }
+    /// # }
+    /// block_on(adds(&jit, &mut x))?; // of the executor
+    /// assert_eq!(x.to_vec()?, [1; 32]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A device that has failed. What [`Stream::synchronize`] would tell then is told by what comes back; nobody is told of
+    /// what nobody waits for.
+    pub fn finish_later(&self) -> Result<Later<()>> {
+        let finishing = self.0.device.finish_later(self.order())?;
+        Ok(Later::of_stream(finishing))
     }
 
     /// A stream of other code in the process, as of cust or cudarc, with the features of these names: launches go to it

@@ -1,6 +1,7 @@
 //! From arguments to a launch: the parameter block, hooks of launches, the device.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use parking_lot::MutexGuard;
 
@@ -16,7 +17,7 @@ use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
-use kiln_compiler::runtime::{Buffer, Uses, outside_of_calls};
+use kiln_compiler::runtime::{Buffer, LoadedCode, Uses, outside_of_calls};
 
 const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
 
@@ -52,24 +53,34 @@ impl Jit {
         let info = &loaded.compiled.info;
         check_config(config, &self.0.limits, info)?;
         if config.cooperative {
-            self.check_all_at_once(loaded, config)?;
+            self.check_all_at_once(info, loaded.code(), config)?;
         }
         self.0.cache.note_use(loaded);
-        let bytes = loaded.compiled.info.layout.size as usize + SLACK;
+        self.launch_code(info, loaded.code(), config, args)
+    }
+
+    /// The launch of code with arguments that it takes, in a shape that it and the device have.
+    pub(super) fn launch_code(
+        &self,
+        info: &Arc<KernelInfo>,
+        code: &dyn LoadedCode,
+        config: &LaunchConfig,
+        args: &[Arg<'_>],
+    ) -> Result<()> {
+        let bytes = info.layout.size as usize + SLACK;
         let mut block = LaunchBlock::from_elem(0, bytes);
-        self.launch_in(loaded, config, args, &mut block)
+        self.launch_in((info, code), config, args, &mut block)
     }
 
     /// The launch with a block of zeros for what it passes, and some more.
     #[inline]
     fn launch_in(
         &self,
-        loaded: &LoadedKernel,
+        (info, code): (&Arc<KernelInfo>, &dyn LoadedCode),
         config: &LaunchConfig,
         args: &[Arg<'_>],
         block: &mut [u8],
     ) -> Result<()> {
-        let info = &loaded.compiled.info;
         // Freed at the end; freeing waits for the launch that uses them.
         let mut copies = Vec::new();
         let uses_buffers = self.pack(info, args, block, &mut copies)?;
@@ -81,27 +92,26 @@ impl Jit {
             copies: &copies,
         };
         if self.0.observes_launches && !TELLING.get() {
-            return self.launch_observed(loaded, config, &mut params, &used);
+            return self.launch_observed((info, code), config, &mut params, &used);
         }
-        self.submit(loaded, config, &mut params, &used, None)
+        self.submit((info, code), config, &mut params, &used, None)
     }
 
     #[cold]
     fn launch_observed(
         &self,
-        loaded: &LoadedKernel,
+        (info, code): (&Arc<KernelInfo>, &dyn LoadedCode),
         config: &LaunchConfig,
         params: &mut LaunchArgs<'_>,
         used: &Used<'_>,
     ) -> Result<()> {
-        let info = &loaded.compiled.info;
         let kernel = info.name.as_str();
         let observed = Observed::new(info, config, &self.0.device, self.order());
         let _telling = Telling::begin();
         let (told, vetoed) = self.tell_before(&observed.event(params));
         let result = match vetoed {
             Some(veto) => Err(veto.into()),
-            None => self.submit(loaded, config, params, used, Some(&observed)),
+            None => self.submit((info, code), config, params, used, Some(&observed)),
         };
         let event = observed.event(params);
         let tell = |hook: &Hook| {
@@ -222,15 +232,15 @@ impl Jit {
     #[inline]
     fn submit(
         &self,
-        loaded: &LoadedKernel,
+        (info, code): (&Arc<KernelInfo>, &dyn LoadedCode),
         config: &LaunchConfig,
         params: &mut LaunchArgs<'_>,
         used: &Used<'_>,
         observed: Option<&Observed<'_>>,
     ) -> Result<()> {
         outside_of_calls()?;
-        let (device, info) = (&self.0.device, &loaded.compiled.info);
-        let (backend, code) = (device.backend(), loaded.code());
+        let device = &self.0.device;
+        let backend = device.backend();
         // Freed at the end; freeing waits for the launch that uses it.
         let held = match info.hidden.is_empty() {
             true => None,

@@ -10,7 +10,7 @@ use kiln_jit_core::build::Kernel;
 use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::Jit;
-use kiln_jit_core::lent::{DeviceMemory, DeviceStream, Lent, LentMut, RawStream};
+use kiln_jit_core::lent::{DeviceMemory, DeviceStream, Lent, LentMut, RawFunction, RawStream};
 use kiln_jit_core::runtime::cuda::{CudaContext, CudaStream};
 use kiln_jit_core::runtime::{Buffer, Device, DeviceId};
 use kiln_jit_core::value::bytes_of;
@@ -136,17 +136,17 @@ fn memory_that_is_known_is_refused() {
     let theirs = Theirs::new(&fake, &[1, 2, 3, 4]);
     // SAFETY: nobody else uses it.
     let lent = unsafe { Lent::new(jit.device(), &theirs) }.expect("it is lent");
-    for (address, len) in [
-        (theirs.address, 4),
-        (theirs.address + 8, 1),
-        (theirs.address - 4, 2),
-        (0, 1),
-        (u64::MAX - 2, 1),
+    for (address, len, why) in [
+        (theirs.address, 4, "is a buffer already"),
+        (theirs.address + 8, 1, "is a buffer already"),
+        (theirs.address - 4, 2, "is a buffer already"),
+        (0, 1, "adopt_memory"),
+        (u64::MAX - 2, 1, "adopt_memory"),
     ] {
         // SAFETY: it is refused.
         let refused = unsafe { Buffer::<u32>::from_raw(jit.device(), address, len) };
         let error = refused.expect_err("it is known, or no memory").to_string();
-        assert!(error.contains("adopt_memory"), "{error}");
+        assert!(error.contains(why), "{error}");
     }
     assert_eq!(lent.to_vec().expect("it is still lent"), [1, 2, 3, 4]);
     drop(lent);
@@ -333,4 +333,148 @@ fn streams_that_are_refused() {
     drop(all.pop());
     all.push(adopt().expect("there is a place again"));
     assert_eq!(fake.ledger().streams, 62);
+}
+
+/// What the other code launches, as a compiler of C has made it.
+const THEIRS: &str = "//\n.version 8.0\n.target sm_90\n.visible .entry uses_rw_axpy(\n.param .u64 x,\n.param .u32 xs,\n\
+                      .param .u64 y,\n.param .u32 ys,\n.param .f32 a\n)\n{ ret; }\n";
+
+#[test]
+fn functions_of_other_code_are_launched_in_order() {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
+    let module = theirs
+        .load_module(THEIRS.as_bytes(), "axpy")
+        .expect("theirs");
+    let function = module.function("uses_rw_axpy").expect("a function");
+    // SAFETY: the module lives until the end of the test.
+    let raw = || unsafe { RawFunction::new(function.as_raw()) };
+    let axpy = jit.adopt_function("axpy", raw()).expect("it is adopted");
+    let writes = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32));
+    let writes = writes.expect("a kernel");
+    let streams = [0, 1].map(|_| jit.stream().expect("a stream"));
+    let (mut x, mut y) = (
+        jit.zeros::<u32>(8).expect("memory"),
+        jit.zeros::<u32>(8).expect("memory"),
+    );
+    for round in 0..4 {
+        let launched = streams[0].launch(&writes, 1, 1, args!(&mut x));
+        launched.expect("it is launched");
+        let there = axpy.on(&streams[round % 2]).expect("of this device");
+        // SAFETY: nothing runs.
+        let launched = unsafe { there.launch(3, 32, args!(&x, 8u32, &mut y, 8u32, 2.5f32)) };
+        launched.expect("it is launched");
+        let [mut want, there] = [&x, &y].map(|buffer| buffer.address().to_ne_bytes().to_vec());
+        want.extend(8u64.to_ne_bytes());
+        want.extend(there);
+        want.extend(8u32.to_ne_bytes());
+        want.extend(2.5f32.to_ne_bytes());
+        assert_eq!(fake.last_params(), want);
+        assert_eq!(fake.last_launch()[..6], [3, 1, 1, 32, 1, 1]);
+        let launched = streams[1].launch(&writes, 1, 1, args!(&mut x));
+        launched.expect("it is launched");
+        let launched = streams[0].launch(&writes, 1, 1, args!(&mut y));
+        launched.expect("it is launched");
+    }
+    assert_eq!(fake.race(), None);
+    let before = fake.ledger().modules;
+    drop(axpy);
+    assert_eq!(fake.ledger().modules, before, "it is theirs");
+}
+
+#[test]
+fn functions_that_are_refused() {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
+    let module = theirs
+        .load_module(THEIRS.as_bytes(), "axpy")
+        .expect("theirs");
+    let function = module.function("uses_rw_axpy").expect("a function");
+    // SAFETY: the module lives until the end of the test.
+    let raw = || unsafe { RawFunction::new(function.as_raw()) };
+    let axpy = jit.adopt_function("axpy", raw()).expect("it is adopted");
+    let mut x = jit.zeros::<u32>(8).expect("memory");
+    let mut y = jit.zeros::<u32>(8).expect("memory");
+    let cpu = Jit::on(Device::cpu());
+    let z = cpu.zeros::<u32>(8).expect("memory");
+    let mut texts = Vec::new();
+    // SAFETY: nothing runs.
+    let mut refused = |result: kiln_jit_core::error::Result<()>| {
+        texts.push(result.expect_err("it is refused").to_string());
+    };
+    // SAFETY: nothing runs, here and below.
+    unsafe {
+        refused(axpy.launch(1, 32, args!(&x, &mut y, 2.5f32)));
+        refused(axpy.launch(1, 32, args!(&x, 8u32, &mut y, 8u32, 2.5f64)));
+        refused(axpy.launch(1, 32, args!(2u32, 8u32, &mut y, 8u32, 2.5f32)));
+        refused(axpy.launch(1, 32, args!(&z, 8u32, &mut y, 8u32, 2.5f32)));
+        refused(axpy.launch(1, 2000, args!(&x, 8u32, &mut y, 8u32, 2.5f32)));
+    }
+    // SAFETY: it is refused.
+    let none = unsafe { RawFunction::new(std::ptr::without_provenance_mut(8)) };
+    refused(jit.adopt_function("none", none).map(drop));
+    refused(cpu.adopt_function("axpy", raw()).map(drop));
+    x.write(&[1]).expect("the device works");
+    // Other tests have devices, too.
+    let id = cpu.device().info().id.to_string();
+    let texts = texts.join("\n").replace(&id, "CPU device N");
+    expect![[r#"
+        function `axpy` has parameters of [8, 4, 8, 4, 4] bytes, and was given arguments of [8, 8, 4]; a buffer is an address of 8 bytes, and its length an argument of its own
+        function `axpy` has parameters of [8, 4, 8, 4, 4] bytes, and was given arguments of [8, 4, 8, 4, 8]; a buffer is an address of 8 bytes, and its length an argument of its own
+        function `axpy` has parameters of [8, 4, 8, 4, 4] bytes, and was given arguments of [4, 4, 8, 4, 4]; a buffer is an address of 8 bytes, and its length an argument of its own
+        kernel `axpy`: argument 1 (`parameter 1`) lies on CPU device N, and the launch is on CUDA device 0; copy it with `to_vec` and `upload`
+        kernel `axpy`: the number of threads of a block is 2000, the device's limit is 1024; use a smaller block and a larger grid
+        cuFuncGetAttribute failed: CUDA_ERROR_INVALID_HANDLE (400: invalid resource handle). See this code in the CUDA Driver API reference; run with CUDA_LAUNCH_BLOCKING=1 to find the call that caused it
+        this machine's CPU has no functions of other code; launch them on a GPU of NVIDIA's, or write them as kernels"#]].assert_eq(&texts);
+}
+
+/// A driver that does not say what parameters functions have is not asked to launch any.
+#[test]
+fn functions_of_an_older_driver() {
+    let fake = Fake::without(&["cuFuncGetParamInfo"]);
+    let jit = jit(&fake, HookSet::new());
+    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
+    let module = theirs
+        .load_module(THEIRS.as_bytes(), "axpy")
+        .expect("theirs");
+    let function = module.function("uses_rw_axpy").expect("a function");
+    // SAFETY: the module lives until the end of the test.
+    let raw = unsafe { RawFunction::new(function.as_raw()) };
+    let refused = jit.adopt_function("axpy", raw).expect_err("it is refused");
+    expect!["CUDA device 0: the driver does not say what parameters `axpy` has (cuFuncGetParamInfo, CUDA 12.4). Update the NVIDIA driver, or launch it by the library that has loaded it"].assert_eq(&refused.to_string());
+}
+
+/// And the other way round: other code launches what Kiln has compiled.
+#[test]
+fn kernels_are_functions_of_other_code() {
+    let fake = Fake::new();
+    let jit = jit(&fake, HookSet::new());
+    let kernel = Kernel::build("plain", |k| {
+        let x = k.slice_mut("x", Type::U32);
+        k.if_(x.len().gt(0), || x.at(0).set(1u32));
+    });
+    let mut x = jit.zeros::<u32>(8).expect("memory");
+    let ready = jit.compile(&kernel.expect("a kernel"), args!(&mut x));
+    let ready = ready.expect("it compiles");
+    let layout = &ready.info().layout;
+    let function = ready
+        .raw_function(32)
+        .expect("it is loaded")
+        .expect("on a GPU");
+    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
+    // SAFETY: `ready` keeps it.
+    let function = unsafe { theirs.adopt_function(function, "plain") }.expect("a function");
+    let params = function
+        .parameters()
+        .expect("it is asked")
+        .expect("it says so");
+    assert_eq!(params, layout.slots);
+    let cpu = Jit::on(Device::cpu());
+    let mut x = cpu.zeros::<u32>(8).expect("memory");
+    let ready = cpu
+        .compile(&put(), args!(&mut x, 1u32))
+        .expect("it compiles");
+    assert_eq!(ready.raw_function(32).expect("it compiles"), None);
 }

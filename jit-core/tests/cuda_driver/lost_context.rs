@@ -251,7 +251,7 @@ fn scenario(fake: &Fake) -> Result<Arc<CudaContext>, DriverError> {
 }
 
 /// The calls that release something; a driver that fails one keeps the thing.
-pub(super) const RELEASES: [&str; 8] = [
+pub(super) const RELEASES: [&str; 10] = [
     "cuMemFree_v2",
     "cuMemFreeAsync",
     "cuMemPoolDestroy",
@@ -259,6 +259,8 @@ pub(super) const RELEASES: [&str; 8] = [
     "cuModuleUnload",
     "cuStreamDestroy_v2",
     "cuEventDestroy_v2",
+    "cuGraphDestroy",
+    "cuGraphExecDestroy",
     "cuDevicePrimaryCtxRelease_v2",
 ];
 

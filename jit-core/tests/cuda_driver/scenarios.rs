@@ -5,10 +5,16 @@
 //! `Jit` does the whole scenario rightly. A sample of these runs is made; `KILN_SCENARIOS=whole` makes all, which
 //! `cargo xtask soak` does, and a number makes another sample.
 
+#[path = "scenarios/code.rs"]
+mod code;
+#[path = "scenarios/launches.rs"]
+mod launches;
 #[path = "scenarios/list.rs"]
 mod list;
 #[path = "scenarios/odd_drivers.rs"]
 mod odd_drivers;
+#[path = "scenarios/others.rs"]
+mod others;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -51,17 +57,27 @@ const LOADS: [&str; 4] = [
 
 /// Calls whose failure a scenario is about, or that are made again in time: those for what is dropped are, when memory
 /// is asked for next.
-const EXPECTED: [(&str, &str); 28] = [
+const EXPECTED: [(&str, &str); 40] = [
     ("runs_out_of_memory", "cuMemAlloc_v2"),
     ("runs_out_of_memory", "cuMemGetInfo_v2"),
     ("gives_copies_up", "cuEventQuery"),
     ("awaits_copies", "cuEventQuery"),
+    ("awaits_launches", "cuEventQuery"),
     ("takes_more_streams_than_there_are", "cuStreamQuery"),
     ("is_told_faults", "cuMemsetD32Async"),
     ("is_told_faults_of_streams", "cuMemsetD32Async"),
+    ("is_called_with_faults", "cuMemsetD32Async"),
     // Who frees memory orders that behind its uses.
     ("awaits_copies", "cuEventRecord"),
     ("awaits_copies", "cuStreamWaitEvent"),
+    ("awaits_launches", "cuEventRecord"),
+    ("awaits_launches", "cuStreamWaitEvent"),
+    ("adopts_streams", "cuEventRecord"),
+    ("adopts_streams", "cuStreamWaitEvent"),
+    ("hands_tensors_on", "cuEventRecord"),
+    ("hands_tensors_on", "cuStreamWaitEvent"),
+    ("hands_tensors_on", "cuMemFreeAsync"),
+    ("hands_tensors_on", "cuCtxSynchronize"),
     ("copies_later", "cuEventRecord"),
     ("copies_later", "cuStreamWaitEvent"),
     ("drops_in_odd_orders", "cuEventRecord"),
@@ -82,7 +98,9 @@ const EXPECTED: [(&str, &str); 28] = [
     ("waits_for_a_limited_time", "cuStreamQuery"),
     // Who drops code waits for the streams beside.
     ("drops_in_odd_orders", "cuCtxSynchronize"),
+    ("evicts_code", "cuCtxSynchronize"),
     ("has_globals_in_streams", "cuCtxSynchronize"),
+    ("keeps_buffers_in_graphs", "cuCtxSynchronize"),
     ("waits_for_a_limited_time", "cuCtxSynchronize"),
 ];
 

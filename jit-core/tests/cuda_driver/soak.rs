@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use kiln::prelude::*;
 
+use crate::counting;
 use crate::fake::{Fake, Ledger};
 use crate::held::Held;
 use crate::mixed::{Random, add, compiling, sets, step};
@@ -19,15 +20,24 @@ fn minutes() -> Option<u64> {
     Some(minutes.parse().expect("KILN_SOAK_MINUTES is a number"))
 }
 
-/// Watches what the process has, from when it is warm.
-struct Watch {
+/// How much more may be allocated than when the process is warm, in KiB: of work that is under way.
+const MORE_ALIVE_KIB: i64 = 1 << 10;
+
+/// Watches what the process has, from when it is warm: the whole heap, and of it what this program's Rust code has
+/// allocated, Kiln among it, and what the fake driver has.
+struct Watch<'a> {
     what: &'static str,
-    warm: Option<Held>,
+    fake: &'a Fake,
+    warm: Option<(Held, [i64; 2])>,
 }
 
-impl Watch {
-    fn new(what: &'static str) -> Watch {
-        Watch { what, warm: None }
+impl Watch<'_> {
+    fn new<'a>(what: &'static str, fake: &'a Fake) -> Watch<'a> {
+        Watch {
+            what,
+            fake,
+            warm: None,
+        }
     }
 
     /// Looks once more; the first time what is there is what may be there.
@@ -35,12 +45,14 @@ impl Watch {
         let (Some(_), Some(now)) = (minutes(), Held::now()) else {
             return;
         };
-        let warm = *self.warm.get_or_insert(now);
-        println!("{}: {now}", self.what);
+        let alive = [counting::alive(), self.fake.alive()].map(|bytes| bytes >> 10);
+        let (warm, warm_alive) = *self.warm.get_or_insert((now, alive));
+        let what = self.what;
+        println!("{what}: {now}; KiB of this program and the driver {alive:?}");
+        let is_more = |at: usize| alive[at] > warm_alive[at] + MORE_ALIVE_KIB;
         assert!(
-            now.is_flat_since(&warm),
-            "{}: {warm} when warm, and now {now}",
-            self.what
+            now.is_flat_since(&warm) && !is_more(0) && !is_more(1),
+            "{what}: {warm}, {warm_alive:?} when warm, and now {now}, {alive:?}"
         );
     }
 }
@@ -57,7 +69,7 @@ fn launches() {
     } else {
         20_000
     };
-    let mut watch = Watch::new("launches");
+    let mut watch = Watch::new("launches", &fake);
     let jit = compiling(of_fake(&fake), None);
     let stream = jit.stream().expect("a stream");
     let mut x = jit.zeros::<u32>(32).expect("memory");
@@ -90,7 +102,7 @@ fn compiles_and_drops() {
         (2, 8)
     };
     let device = of_fake(&fake);
-    let mut watch = Watch::new("compiles and drops");
+    let mut watch = Watch::new("compiles and drops", &fake);
     for round in 0..rounds {
         let device = if round % 2 == 0 {
             device.clone()
@@ -117,6 +129,38 @@ fn compiles_and_drops() {
         }
     }
     drop(device);
+    assert_eq!(fake.ledger(), Ledger::default());
+}
+
+/// One kernel that is redefined again and again, with code that comes and goes in memory: what it was before leaves
+/// nothing.
+#[test]
+fn redefinitions() {
+    let fake = Fake::new();
+    let (count, bound) = match minutes() {
+        Some(_) => (100_000, 1 << 20),
+        None => (60, 1),
+    };
+    let mut watch = Watch::new("redefinitions", &fake);
+    let jit = compiling(of_fake(&fake), Some(bound));
+    let kernel = Kernel::build("step", sets(0)).expect("a kernel");
+    let mut x = jit.zeros::<u32>(4).expect("memory");
+    for n in 1..=count {
+        kernel.redefine(sets(n)).expect("of one kind");
+        jit.launch(&kernel, 1, 1, args!(&mut x))
+            .expect("it is launched");
+        // A device knows the names of some thousands of kernels that are gone, and is warm once it does.
+        if n % (count / 10) == 0 {
+            jit.synchronize().expect("all is well");
+            watch.look();
+        }
+    }
+    let stats = jit.cache_stats();
+    assert_eq!(stats.compiles, u64::from(count), "{stats:?}");
+    let left = stats.compiles - stats.evictions;
+    assert!(left <= 1 + (bound >> 14), "{stats:?}");
+    assert!(fake.ledger().modules <= 1 + left, "{:?}", fake.ledger());
+    drop((kernel, x, jit));
     assert_eq!(fake.ledger(), Ledger::default());
 }
 
@@ -208,7 +252,7 @@ fn mixed_work_of_many_threads() {
 
 /// Looks at the process now and then, and ends the work.
 fn watch_for(minutes: u64, fake: &Fake, end: &AtomicBool, done: &AtomicU64) {
-    let mut watch = Watch::new("mixed work");
+    let mut watch = Watch::new("mixed work", fake);
     let (start, whole) = (Instant::now(), Duration::from_secs(60 * minutes));
     let looks = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         while start.elapsed() < whole && !end.load(Ordering::Relaxed) {

@@ -1,5 +1,6 @@
 //! A kernel that does not end: every call that would wait comes back, and nothing is freed under it.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
@@ -128,6 +129,77 @@ fn a_task_that_waits_comes_back() -> Result<(), kiln_jit_core::error::Error> {
     fake.set_busy(false);
     assert_eq!(*awaited(x.read_later(jit.pinned(&[7u32, 7])?)?)?, [0, 0]);
     Ok(())
+}
+
+/// So are one that awaits a launch and one that awaits an event; who drops them ends no work.
+#[test]
+fn a_task_that_awaits_a_launch_comes_back() -> Result<(), kiln_jit_core::error::Error> {
+    let fake = Fake::new();
+    let device = Device::cuda_of(fake.open()?, 0)?;
+    let jit = Jit::with(
+        device,
+        HookSet::new(),
+        JitOptions::default().time_limit(LIMIT),
+    );
+    let kernel = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32))?;
+    let mut x = jit.zeros::<u32>(2)?;
+    jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    jit.synchronize()?;
+    let stream = jit.stream()?;
+    stream.launch(&kernel, 1, 1, args!(&mut x))?;
+    let before = fake.ledger();
+    for jit in [&jit, &*stream] {
+        fake.set_busy(true);
+        let (event, launched) = (jit.record()?, jit.finish_later()?);
+        for told in [awaited((&event).into_future()), awaited(launched)] {
+            let text = told.expect_err("it does not end").to_string();
+            let start = "cuEventQuery: the device has not finished after 5ms, the time limit; ";
+            assert!(text.starts_with(start), "{text}");
+        }
+        let mut given_up = pin!(jit.finish_later()?);
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(given_up.as_mut().poll(&mut context).is_pending());
+        fake.set_busy(false);
+        awaited(event.into_future())?;
+        awaited(given_up)?;
+    }
+    wait_until(|| fake.ledger() == before);
+    drop(x);
+    assert_eq!(fake.race(), None);
+    Ok(())
+}
+
+/// An error that ends the context comes out of what is awaited.
+#[test]
+fn a_lost_context_is_told_to_tasks() -> Result<(), kiln_jit_core::error::Error> {
+    for code in [700, 719] {
+        let fake = Fake::new();
+        let jit = Jit::with(
+            Device::cuda_of(fake.open()?, 0)?,
+            HookSet::new(),
+            JitOptions::default(),
+        );
+        let kernel = Kernel::build("nothing", |_| {})?;
+        let (event, earlier) = (jit.record()?, jit.finish_later()?);
+        fake.sticky_after(1, code);
+        jit.launch(&kernel, 1, 1, args!())?;
+        for told in [awaited(earlier), awaited(event.into_future())] {
+            let text = told.expect_err("the context is lost").to_string();
+            assert!(text.contains(&format!("({code}:")), "{text}");
+        }
+    }
+    Ok(())
+}
+
+/// The thread that wakes tasks has their marks for a moment more.
+fn wait_until(holds: impl Fn() -> bool) {
+    for _ in 0..1000 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("it does not come to that");
 }
 
 /// Runs one task on this thread.

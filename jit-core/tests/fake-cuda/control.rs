@@ -114,6 +114,12 @@ pub unsafe extern "C" fn fake_reject(code: Code, log: *const c_char) {
     with(|s| s.reject = Some((code, log)));
 }
 
+/// The bytes that this driver has allocated and not freed.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_alive() -> i64 {
+    crate::counting::alive()
+}
+
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_calls() -> u64 {
     with(|s| s.calls)

@@ -37,11 +37,12 @@ pub unsafe extern "C" fn cuLaunchKernel(
 ) -> Code {
     let size = [gx, gy, gz, bx, by, bz];
     // SAFETY: the caller's promise.
-    unsafe { launch(function, size, shared, stream, params, extra) }
+    unsafe { launch("cuLaunchKernel", function, size, shared, stream, params, extra) }
 }
 
 /// The launch: a function of the driver that calls another by its name would not find it where a test has renamed it.
 pub(super) unsafe fn launch(
+    name: &str,
     function: Handle,
     size: [c_uint; 6],
     shared: c_uint,
@@ -53,12 +54,12 @@ pub(super) unsafe fn launch(
     if with(|s| s.slow) {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
-    call("cuLaunchKernel", true, |s| {
+    call(name, true, |s| {
         let Some(kernel) = s.functions.get(&function) else {
             return 400;
         };
-        let (name, shared_limit) = (&kernel.name, &kernel.shared_limit);
-        let (uses, tells_faults) = order::uses_of(name);
+        let shared_limit = &kernel.shared_limit;
+        let (uses, tells_faults) = order::uses_of(&kernel.name);
         if stream != 0 && !s.streams.contains(&stream) {
             return 400;
         }

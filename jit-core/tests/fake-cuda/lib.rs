@@ -13,6 +13,8 @@
 #![allow(non_snake_case, reason = "exported names are the driver's")]
 
 mod control;
+#[path = "../counting.rs"]
+mod counting;
 mod devices;
 mod graphs;
 mod launches;

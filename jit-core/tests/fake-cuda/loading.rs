@@ -228,6 +228,11 @@ impl Fake {
         self.function::<extern "C" fn() -> u64>("fake_calls")()
     }
 
+    /// The bytes that the driver has allocated and not freed.
+    pub(crate) fn alive(&self) -> i64 {
+        self.function::<extern "C" fn() -> i64>("fake_alive")()
+    }
+
     pub(crate) fn ledger(&self) -> Ledger {
         let mut out = [0u64; 6];
         self.function::<extern "C" fn(*mut [u64; 6])>("fake_ledger")(&mut out);

@@ -47,6 +47,7 @@ pub extern "C" fn cuMemFree_v2(address: u64) -> Code {
         s.order.free(address);
         s.lengths.remove(&address);
         s.pooled.remove(&address);
+        s.owners.remove(&address);
         if s.memory.remove(&address).is_some() {
             0
         } else {

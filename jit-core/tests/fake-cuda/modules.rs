@@ -267,3 +267,26 @@ pub extern "C" fn cuFuncSetAttribute(function: Handle, which: u32, value: c_int)
         }
     })
 }
+
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn cuFuncGetParamInfo(
+    function: Handle,
+    index: usize,
+    offset: *mut usize,
+    size: *mut usize,
+) -> Code {
+    call("cuFuncGetParamInfo", true, |s| {
+        let Some(function) = s.functions.get(&function) else {
+            return 400;
+        };
+        let Some((at, bytes)) = function.params.get(index) else {
+            return 1;
+        };
+        // SAFETY: the caller's pointers are live.
+        unsafe {
+            *offset = *at;
+            *size = *bytes;
+        }
+        0
+    })
+}

@@ -45,20 +45,15 @@ pub unsafe extern "C" fn cuLaunchCooperativeKernel(
     params: *mut *mut c_void,
 ) -> Code {
     let fits = super::State::cooperative_blocks(bx * by * bz);
-    let taken = call("cuLaunchCooperativeKernel", true, |s| match gx * gy * gz > fits {
+    if gx * gy * gz > fits {
         // CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE
-        true => 720,
-        false => {
-            s.cooperative += 1;
-            0
-        }
-    });
-    if taken != 0 {
-        return taken;
+        return call("cuLaunchCooperativeKernel", true, |_| 720);
     }
-    let none = std::ptr::null_mut();
+    let (size, none) = ([gx, gy, gz, bx, by, bz], std::ptr::null_mut());
     // SAFETY: the caller's promise.
-    unsafe { launch(function, [gx, gy, gz, bx, by, bz], shared, stream, params, none) }
+    let code = unsafe { launch("cuLaunchCooperativeKernel", function, size, shared, stream, params, none) };
+    super::with(|s| s.cooperative += u64::from(code == 0));
+    code
 }
 
 impl super::State {

@@ -187,6 +187,7 @@ impl Order {
                 continue;
             }
             self.clocks.remove(&stream);
+            self.contexts.remove(&stream);
             self.done.remove(&stream);
             self.blocking.retain(|other| *other != stream);
             let clocks = self.clocks.values_mut().chain(self.events.values_mut());

@@ -120,6 +120,7 @@ pub extern "C" fn cuMemFreeAsync(address: u64, stream: Handle) -> Code {
         };
         s.order.free_in(address, stream);
         s.memory.remove(&address);
+        s.owners.remove(&address);
         let bytes = s.lengths.remove(&address).unwrap_or_default();
         if let Some(pool) = s.pools.get_mut(&pool) {
             pool.kept += bytes;

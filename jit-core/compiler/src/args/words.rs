@@ -8,7 +8,7 @@ use kiln_ir::abi::ParamKind;
 use kiln_ir::code::KernelInfo;
 
 use super::signature::Passed;
-use super::{Arg, Rest};
+use super::{Arg, Payload, Rest};
 use crate::runtime::{DeviceTag, OrderedStream, ReadsOf};
 use crate::specialize::ArgumentKind;
 
@@ -52,6 +52,22 @@ impl Known {
             .iter()
             .zip(args)
             .all(|(known, arg)| is_known(known, arg))
+    }
+}
+
+impl Arg<'_> {
+    /// How many bytes of a parameter a C function has for this: those of a value, or of an address. `None`: it is no
+    /// argument of one.
+    #[doc(hidden)]
+    pub fn bytes_in_c(&self) -> Option<u32> {
+        match self.payload() {
+            Payload::Slice { .. } => Some(8),
+            Payload::Word(_) | Payload::Words(_) => Some(self.passed.size as u32),
+            Payload::Bytes(bytes) => u32::try_from(bytes.len()).ok(),
+            // What is wrong with them is told when they are passed.
+            Payload::OutOfRange(_) | Payload::Refused(_) => None,
+            Payload::Host(_) | Payload::View => None,
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
+use cudarc::driver::{CudaFunction, CudaSlice, CudaStream, DevicePtr as _};
 
-use super::{DeviceMemory, DeviceStream};
+use super::{DeviceFunction, DeviceMemory, DeviceStream};
 use crate::error::Result;
 use crate::runtime::DeviceError;
 use crate::value::KernelType;
@@ -44,5 +44,12 @@ unsafe impl<T: KernelType> DeviceMemory for CudaSlice<T> {
 unsafe impl DeviceStream for Arc<CudaStream> {
     fn as_raw(&self) -> *mut c_void {
         self.cu_stream().cast()
+    }
+}
+
+// SAFETY: it has its module, which cudarc unloads where the last that has it is dropped.
+unsafe impl DeviceFunction for CudaFunction {
+    fn as_raw(&self) -> *mut c_void {
+        self.cu_function().cast()
     }
 }

@@ -443,6 +443,10 @@ impl Backend for CpuDevice {
         self.failures.take_first().map_or(Ok(()), Err)
     }
 
+    fn ended(&self) -> Result<()> {
+        self.failures.take_first().map_or(Ok(()), Err)
+    }
+
     fn synchronize_memory(&self, address: u64, bytes: usize) -> Result<()> {
         self.pool.settle()?;
         let end = address.saturating_add(bytes as u64);

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use cudarc::driver::sys::{self, CUfunction_attribute as Attribute, CUjit_option as JitOption};
+use kiln_ir::abi::ParamSlot;
 
 use super::context::CudaContext;
 use super::error::DriverError;
@@ -24,6 +25,7 @@ const LOG_BYTES: usize = 64 * 1024;
 /// A loaded module. Unloaded when the last handle to it is dropped.
 pub struct CudaModule {
     context: Arc<CudaContext>,
+    /// Null for that of other code's function, which unloads it.
     handle: sys::CUmodule,
     kernel: Arc<str>,
     info_log: String,
@@ -249,6 +251,29 @@ impl CudaContext {
     }
 }
 
+impl CudaContext {
+    /// A function of a module that other code has loaded in this context, and unloads; by the name that errors call it.
+    ///
+    /// # Safety
+    /// `function` is a `CUfunction` of this context, whose module stays loaded as long as what is returned.
+    ///
+    /// # Errors
+    /// [`DriverError::Other`] for what the driver does not know; [`DriverError::Poisoned`].
+    pub unsafe fn adopt_function(
+        self: &Arc<Self>,
+        function: *mut c_void,
+        name: &str,
+    ) -> Result<CudaFunction, DriverError> {
+        let module = Arc::new(CudaModule {
+            context: Arc::clone(self),
+            handle: ptr::null_mut(),
+            kernel: Arc::from(name),
+            info_log: String::new(),
+        });
+        module.function_at(function.cast(), name)
+    }
+}
+
 impl CudaModule {
     /// What the JIT reported while compiling: registers, spills. Often empty when the driver took
     /// the code from its own cache.
@@ -289,6 +314,14 @@ impl CudaModule {
             let code = unsafe { load(handle) };
             self.context.check("cuFuncLoad", code)?;
         }
+        self.function_at(handle, name)
+    }
+
+    fn function_at(
+        self: &Arc<Self>,
+        handle: sys::CUfunction,
+        name: &str,
+    ) -> Result<CudaFunction, DriverError> {
         let name: Arc<str> = Arc::from(name);
         let entered = Arc::new(NameNumber::of(&self.context, &name));
         Ok(CudaFunction {
@@ -390,6 +423,9 @@ impl Drop for CudaModule {
                 unsafe { (table.cuCtxSynchronize)() }
             });
         }
+        if handle.is_null() {
+            return;
+        }
         self.context.release("cuModuleUnload", |table| {
             // SAFETY: loaded once, unloaded once; no function handle outlives the module.
             unsafe { (table.cuModuleUnload)(handle) }
@@ -406,6 +442,38 @@ impl CudaFunction {
     /// The module that it is of.
     pub(crate) fn module(&self) -> &Arc<CudaModule> {
         &self.module
+    }
+
+    /// The function as the driver knows it, for other code: a `CUfunction`. It lives as long as this object.
+    pub fn as_raw(&self) -> *mut c_void {
+        self.handle.cast()
+    }
+
+    /// Where each parameter lies in the block of them, in bytes (`cuFuncGetParamInfo`, CUDA 12.4). `None`: this driver
+    /// does not say.
+    ///
+    /// # Errors
+    /// [`DriverError::Other`] or [`DriverError::Poisoned`].
+    pub fn parameters(&self) -> Result<Option<Vec<ParamSlot>>, DriverError> {
+        let context = self.context();
+        let Some(get) = context.enter()?.cuFuncGetParamInfo else {
+            return Ok(None);
+        };
+        let mut slots = Vec::new();
+        loop {
+            let (mut offset, mut size) = (0usize, 0usize);
+            // SAFETY: the function is of a loaded module; the results outlive the call.
+            let code = unsafe { get(self.handle, slots.len(), &mut offset, &mut size) };
+            // CUDA_ERROR_INVALID_VALUE: there are no more.
+            if code == 1 {
+                return Ok(Some(slots));
+            }
+            context.check("cuFuncGetParamInfo", code)?;
+            slots.push(ParamSlot {
+                offset: u32::try_from(offset).unwrap_or(u32::MAX),
+                size: u32::try_from(size).unwrap_or(u32::MAX),
+            });
+        }
     }
 
     /// What the function needs, as compiled.

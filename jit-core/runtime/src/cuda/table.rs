@@ -243,6 +243,8 @@ driver_table! {
         );
         // CUDA 12.4: loads a function now instead of at its first launch.
         fn cuFuncLoad(sys::CUfunction);
+        // CUDA 12.4: what parameters a function has.
+        fn cuFuncGetParamInfo(sys::CUfunction, usize, *mut usize, *mut usize);
         // CUDA 12.8.
         fn cuEventElapsedTime_v2(*mut f32, sys::CUevent, sys::CUevent);
     }

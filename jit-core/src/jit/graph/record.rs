@@ -211,7 +211,8 @@ impl Recording {
         let info = &loaded.compiled.info;
         check_config(&config, &self.jit.0.limits, info)?;
         if config.cooperative {
-            self.jit.check_all_at_once(&loaded, &config)?;
+            let info = &loaded.compiled.info;
+            self.jit.check_all_at_once(info, loaded.code(), &config)?;
         }
         let mut block = vec![0; info.layout.size as usize];
         let (step, mut uses, mut users) = (self.steps.len(), StepUses::new(), Vec::new());

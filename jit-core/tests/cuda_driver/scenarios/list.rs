@@ -22,7 +22,7 @@ use kiln::prelude::*;
 use super::{Place, World, play};
 use crate::fake::Fake;
 
-type Outcome = kiln::Result<()>;
+pub(super) type Outcome = kiln::Result<()>;
 
 macro_rules! scenarios {
     ($($name:ident)*) => {
@@ -59,6 +59,7 @@ scenarios![
     begins_uninitialized
     copies_later
     awaits_copies
+    awaits_launches
     gives_copies_up
     has_globals
     has_globals_in_streams
@@ -85,13 +86,25 @@ scenarios![
     waits_for_a_limited_time
     looks_into_kernels
     is_refused_launches
+    records_graphs
+    replays_graphs_in_streams
+    keeps_buffers_in_graphs
+    takes_the_best_block
+    launches_together
+    adopts_streams
+    hands_tensors_on
+    evicts_code
+    is_called_with_faults
+    has_shipped_code
+    begins_anew
+    computes_by_directives
 ];
 
 #[kernel]
 fn nothing() {}
 
 #[kernel]
-fn add(x: &mut [u32], n: u32) {
+pub(super) fn add(x: &mut [u32], n: u32) {
     x[thread_idx().x] += n;
 }
 
@@ -117,13 +130,13 @@ fn look_up(table: Table, x: &mut [u32]) {
 }
 
 /// What the fake driver knows to write its argument, by its name.
-fn writes() -> kiln::Result<Kernel> {
+pub(super) fn writes() -> kiln::Result<Kernel> {
     Kernel::build("uses_w", |k| {
         k.slice_mut("x", k.ty::<u32>()).at(0).set(1u32);
     })
 }
 
-fn copies() -> kiln::Result<Kernel> {
+pub(super) fn copies() -> kiln::Result<Kernel> {
     Kernel::build("uses_rw", |k| {
         let x = k.slice("x", k.ty::<u32>());
         k.slice_mut("y", k.ty::<u32>()).at(0).set(x.at(0));
@@ -137,14 +150,14 @@ fn counts() -> kiln::Result<Kernel> {
     })
 }
 
-fn faults() -> kiln::Result<Kernel> {
+pub(super) fn faults() -> kiln::Result<Kernel> {
     Kernel::build("uses_wf", |k| {
         k.slice_mut("x", k.ty::<u32>()).at(9).set(1u32);
     })
 }
 
 /// Ends the thread of a kernel that was launched last, at index 9 of 4.
-fn raise(world: &World<'_>, tag: u64) {
+pub(super) fn raise(world: &World<'_>, tag: u64) {
     let claims = || {
         world
             .fake
@@ -155,7 +168,7 @@ fn raise(world: &World<'_>, tag: u64) {
 }
 
 /// Whether this is the error of that, which it must be unless the driver fails meanwhile.
-fn told(result: Outcome) -> Outcome {
+pub(super) fn told(result: Outcome) -> Outcome {
     match result {
         Err(error) if error.to_string().contains("index 9") => Ok(()),
         Ok(()) => panic!("the fault was not told"),
@@ -220,6 +233,16 @@ unsafe impl DeviceMemory for Theirs {
 
 mod scenario {
     use super::*;
+
+    // By name, as the tests above have these names, too.
+    pub(super) use crate::scenarios::code::{
+        begins_anew, evicts_code, has_shipped_code, is_called_with_faults,
+    };
+    pub(super) use crate::scenarios::launches::{
+        computes_by_directives, keeps_buffers_in_graphs, launches_together, records_graphs,
+        replays_graphs_in_streams, takes_the_best_block,
+    };
+    pub(super) use crate::scenarios::others::{adopts_streams, hands_tensors_on};
 
     pub(super) fn allocates(world: &World<'_>) -> Outcome {
         let x = world.jit.upload(&[1u32, 2, 3])?;
@@ -418,6 +441,21 @@ mod scenario {
             x.read_later(values)?.await
         })?;
         assert_eq!(&*read, &[4, 5, 6]);
+        Ok(())
+    }
+
+    pub(super) fn awaits_launches(world: &World<'_>) -> Outcome {
+        let stream = world.jit.stream()?;
+        let mut x = world.jit.upload(&[6u32; 3])?;
+        awaited(async {
+            stream.launch(&writes()?, 1, 1, args!(&mut x))?;
+            stream.finish_later()?.await?;
+            world.jit.launch(&writes()?, 1, 1, args!(&mut x))?;
+            let event = world.jit.record()?;
+            drop(world.jit.finish_later()?);
+            event.await
+        })?;
+        assert_eq!(x.to_vec()?, [6; 3]);
         Ok(())
     }
 

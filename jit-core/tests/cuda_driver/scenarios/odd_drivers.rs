@@ -75,7 +75,9 @@ fn a_driver_without_what_it_may_lack_does_all() {
 fn errors_that_come_with_a_later_call() {
     let (fake, place) = (Fake::new(), Place::new());
     let mut runs = 0;
-    for (name, scenario) in ALL {
+    // The fake driver ends the contexts of all devices with the one that is begun anew.
+    let is_played = |(name, _): &&(&str, _)| *name != "begins_anew";
+    for (name, scenario) in ALL.iter().filter(is_played) {
         for launches in 1.. {
             fresh(&fake);
             let jit = open(&fake, &place).expect("it opens");
@@ -98,6 +100,7 @@ fn errors_that_come_with_a_later_call() {
             // Of several contexts each knows its own launches.
             let several = [
                 "adopts_a_context",
+                "hands_tensors_on",
                 "has_two_devices",
                 "copies_between_devices",
             ];

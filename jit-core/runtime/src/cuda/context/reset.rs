@@ -35,14 +35,15 @@ impl CudaContext {
         if self.process.is_parent() {
             return Err(self.forked());
         }
+        let table = &self.driver.table;
+        // SAFETY: the caller promises that nobody uses what this ends.
+        let code = unsafe { (table.cuDevicePrimaryCtxReset_v2)(self.device) };
+        // A driver that refuses leaves the context as it was.
+        self.driver.check("cuDevicePrimaryCtxReset", code)?;
         // Nobody enters from here on. What ends a context that has no error of its own is its end.
         if self.poison.get().is_none() {
             self.poison_with("cuDevicePrimaryCtxReset", 709);
         }
-        let table = &self.driver.table;
-        // SAFETY: the caller promises that nobody uses what this ends.
-        let code = unsafe { (table.cuDevicePrimaryCtxReset_v2)(self.device) };
-        self.driver.check("cuDevicePrimaryCtxReset", code)?;
         self.was_reset.store(true, Relaxed);
         // SAFETY: retained once in `with_driver`; a poisoned context is not released when it is dropped.
         let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
