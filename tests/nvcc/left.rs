@@ -3,15 +3,18 @@
 //! An access is a place of the source. Of one that has a version without a check that version runs while all is in bounds,
 //! so a check is left where each version has it. Several of a turn that are asked for at once, in that turn, are left, too.
 //! An index that comes out of memory may be looked at on the way, and answered behind the loop: that is a comparison in each
-//! turn. LLVM takes away what a condition around an access says anyway, as `if i < y.len()`; that is not counted, as in
-//! the IR the check is there.
+//! turn. A loop of a few turns, whose number is known, is none here: it is unrolled, and an index by its counter a number. LLVM
+//! takes away what a condition around an access says anyway, as `if i < y.len()`; that is not counted, as in the IR
+//! the check is there.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use kiln::core::hook::Hook;
-use kiln::core::ir::{FuncId, Function, Inst, Location, Module, Region, Type, VarUse};
+use kiln::core::ir::{
+    Constant, Control, FuncId, Function, Inst, Location, Module, Region, Type, VarUse,
+};
 use kiln::prelude::*;
 
 use super::machine::jit_with;
@@ -25,7 +28,7 @@ pub struct Left {
     in_loops: usize,
     /// Indices that a loop looks at on the way.
     on_the_way: usize,
-    /// Those outside of loops that have a check of their own.
+    /// Those outside of loops, or in loops of a few turns, that have a check of their own.
     elsewhere: usize,
 }
 
@@ -47,7 +50,7 @@ impl fmt::Display for Left {
 /// A place that is accessed, and the type of its address, since `x[i][j]` is two accesses.
 type Place = (Location, Type);
 
-/// The innermost loop around an access, if there is one; a loop and its second version are two.
+/// The innermost loop of many turns around an access, if there is one; a loop and its second version are two.
 type Around = Option<Inst>;
 
 /// Whether a place is accessed with a check, and whether without, by the loop around it.
@@ -159,16 +162,32 @@ fn in_region(
             let is_answer = function.vars[var].name == "out_of_bounds";
             on_the_way += usize::from(is_answer && at.1.is_some());
         }
-        let around = if node.data.is_loop() {
-            Some(inst)
-        } else {
-            at.1
+        let around = match node.data.is_loop() && !has_few_turns(function, inst) {
+            true => Some(inst),
+            false => at.1,
         };
         for inner in node.data.regions() {
             on_the_way += in_region(function, inner, (at.0, around), see);
         }
     }
     on_the_way
+}
+
+/// The most turns of a loop that is unrolled whatever is in it.
+const FEW: i128 = 32;
+
+/// Whether a loop is known to have few turns.
+fn has_few_turns(function: &Function, the_loop: Inst) -> bool {
+    let Control::For { bounds, .. } = function.insts[the_loop].data.control() else {
+        return false;
+    };
+    let number = |value| match function.constant(value)? {
+        Constant::Int(number) => Some(number),
+        Constant::Zero => Some(0),
+        _ => None,
+    };
+    let [start, end, _] = bounds.map(number);
+    matches!((start, end), (Some(start), Some(end)) if (end - start).abs() < FEW)
 }
 
 #[kernel]
