@@ -84,33 +84,21 @@ fn look(program: &Benchmark, jit: &Jit) -> kiln::Result<(Texts, BTreeSet<String>
     Ok((look.texts, look.passes))
 }
 
-/// What is compared, of which there is all that is known to be off by one thing, and what is not there by default.
+/// Everything, and all that differs from it in one thing: what is known to be on is off, and what is not on by default is.
 fn variants(has_checks: bool, passes: &BTreeSet<String>) -> Vec<Variant> {
-    let compile = match has_checks {
-        true => CompileOptions::default(),
-        false => without_checks(),
-    };
-    let standard = kiln::hooks::standard();
     let all = Variant {
         name: "everything".to_owned(),
-        compile: compile.clone(),
-        hooks: standard.clone(),
+        compile: match has_checks {
+            true => CompileOptions::default(),
+            false => without_checks(),
+        },
+        hooks: kiln::hooks::standard(),
         facts: false,
     };
-    let with_options = |name: &str, compile| Variant {
-        name: name.to_owned(),
-        compile,
-        ..all.clone()
-    };
-    let with_hook = |hook: Hook| Variant {
-        name: hook.name().to_owned(),
-        hooks: standard.clone().with(hook),
-        ..all.clone()
-    };
     let mut variants = vec![all.clone()];
-    variants.extend(standard.iter().map(|hook| Variant {
+    variants.extend(all.hooks.iter().map(|hook| Variant {
         name: format!("without `{}`", hook.name()),
-        hooks: standard.clone().without(hook.name()),
+        hooks: all.hooks.clone().without(hook.name()),
         ..all.clone()
     }));
     variants.push(Variant {
@@ -118,33 +106,54 @@ fn variants(has_checks: bool, passes: &BTreeSet<String>) -> Vec<Variant> {
         facts: true,
         ..all.clone()
     });
-    if has_checks {
-        variants.push(with_options("no checks", without_checks()));
-        variants.push(with_options("clamped", compile.clone().clamped()));
-    }
-    variants.extend([
-        with_options(
-            "32 registers for gathers",
-            compile.clone().gather_registers(false),
-        ),
-        with_options("inlined up to 0", compile.clone().inline_threshold(0)),
-        with_options("inlined up to 1000", compile.clone().inline_threshold(1000)),
-        with_options("no loop unrolled", compile.unroll(Unroll::Never)),
-        with_hook(unrolled_by_llvm_alone()),
-        with_hook(loads_by_the_common_path()),
-        with_hook(licm_without_speculation()),
-    ]);
-    let is_unrolling = |pass: &&str| pass.starts_with("loop-unroll");
-    let unrolling: Vec<&str> = passes.iter().map(|p| &**p).filter(is_unrolling).collect();
-    variants.push(with_hook(without_passes(
-        "unrolled by `ptxas` alone",
-        &unrolling,
-    )));
-    variants.extend(passes.iter().map(|pass| {
-        let name = format!("without `{pass}`");
-        with_hook(without_passes(&name, &[pass]))
+    variants.extend(of_options(&all, has_checks));
+    variants.extend(of_code(passes).into_iter().map(|hook| Variant {
+        name: hook.name().to_owned(),
+        hooks: all.hooks.clone().with(hook),
+        ..all.clone()
     }));
     variants
+}
+
+/// Options of the compilation.
+fn of_options(all: &Variant, has_checks: bool) -> Vec<Variant> {
+    let options = || all.compile.clone();
+    let mut named = vec![
+        (
+            "32 registers for gathers",
+            options().gather_registers(false),
+        ),
+        ("inlined up to 0", options().inline_threshold(0)),
+        ("inlined up to 1000", options().inline_threshold(1000)),
+        ("no loop unrolled", options().unroll(Unroll::Never)),
+    ];
+    if has_checks {
+        named.push(("no checks", without_checks()));
+        named.push(("clamped", options().clamped()));
+    }
+    let variant = |(name, compile): (&str, CompileOptions)| Variant {
+        name: name.to_owned(),
+        compile,
+        ..all.clone()
+    };
+    named.into_iter().map(variant).collect()
+}
+
+/// What changes PTX, or the passes that make it.
+fn of_code(passes: &BTreeSet<String>) -> Vec<Hook> {
+    let is_unrolling = |pass: &&String| pass.starts_with("loop-unroll");
+    let unrolling: Vec<&String> = passes.iter().filter(is_unrolling).collect();
+    let mut hooks = vec![
+        unrolled_by_llvm_alone(),
+        without_passes("unrolled by `ptxas` alone", &unrolling),
+        loads_by_the_common_path(),
+        licm_without_speculation(),
+    ];
+    hooks.extend(passes.iter().map(|pass| {
+        let name = format!("without `{pass}`");
+        without_passes(&name, &[pass])
+    }));
+    hooks
 }
 
 /// Leaves loops that LLVM has made as they are: `ptxas` unrolls none.
@@ -187,8 +196,8 @@ fn licm_without_speculation() -> Hook {
 }
 
 /// Leaves passes out wherever they are.
-fn without_passes(name: &str, left_out: &[&str]) -> Hook {
-    let left_out: Vec<String> = left_out.iter().map(|&pass| pass.to_owned()).collect();
+fn without_passes(name: &str, left_out: &[&String]) -> Hook {
+    let left_out: Vec<String> = left_out.iter().map(|&pass| pass.clone()).collect();
     let hook = Hook::new(name).key("passes", &left_out);
     hook.pass_pipeline(move |_, passes| {
         *passes = pipeline::without(passes, &left_out);
@@ -232,6 +241,8 @@ pub struct Ablation<'a> {
     pub target: &'a Target,
     pub has_checks: bool,
     pub samples: usize,
+    /// What the names of the things hold that are left out.
+    pub of: &'a str,
 }
 
 impl Ablation<'_> {
@@ -243,7 +254,9 @@ impl Ablation<'_> {
             _ => PtxTarget::for_sm(SM),
         };
         let passes = self.passes(target, programs)?;
-        let variants = variants(self.has_checks, &passes);
+        let mut variants = variants(self.has_checks, &passes);
+        let everything = variants[0].name.clone();
+        variants.retain(|variant| variant.name == everything || variant.name.contains(self.of));
         let texts = texts(&variants, target, programs)?;
         let mut costs: Vec<Cost> = variants.iter().map(|_| Cost::default()).collect();
         for (at, program) in programs.iter().enumerate() {

@@ -13,7 +13,8 @@
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
 //! - `--ablation checked`, `--ablation unchecked`: no peers, but programs without one of what makes the kernels what they are,
 //!   each hook, option and pass of LLVM: the geometric mean of the ratio to those with everything. Without a GPU instructions,
-//!   those of innermost loops, registers and bytes of spills of all kernels, by `KILN_PTXAS` and `KILN_NVDISASM`;
+//!   those of innermost loops, registers and bytes of spills of all kernels, by `KILN_PTXAS` and `KILN_NVDISASM`. With
+//!   `--of TEXT` only what has a name that holds the text;
 //! - `--facts`: what is known of integers is compiled in, too; with `--write`, of those of the small sizes.
 //!
 //! Each program runs five ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
@@ -72,6 +73,8 @@ struct Options {
     facts: bool,
     /// Of programs with checks, or without.
     ablation: Option<bool>,
+    /// What is left out for it.
+    of: String,
 }
 
 impl Options {
@@ -82,6 +85,21 @@ impl Options {
         let builder = Jit::builder().device(device.clone()).hooks(hooks);
         let builder = builder.compile(compile);
         builder.specialize_facts(self.facts).build()
+    }
+
+    fn ablation<'a>(
+        &'a self,
+        device: &'a Device,
+        target: &'a Target,
+        has_checks: bool,
+    ) -> Ablation<'a> {
+        Ablation {
+            device,
+            target,
+            has_checks,
+            samples: self.samples,
+            of: &self.of,
+        }
     }
 }
 
@@ -95,6 +113,7 @@ fn options() -> Options {
         without: Vec::new(),
         facts: false,
         ablation: None,
+        of: String::new(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -127,6 +146,7 @@ fn options() -> Options {
                     _ => panic!("`--ablation` has `checked` or `unchecked`"),
                 };
             }
+            "--of" => options.of = args.next().expect("`--of` has a text"),
             // Cargo's own.
             "--bench" => {}
             other => panic!("no option `{other}`"),
@@ -151,12 +171,8 @@ fn main() -> kiln::Result<()> {
         return compare_instructions(chosen());
     }
     if let Some(has_checks) = options.ablation {
-        let ablation = Ablation {
-            device: &device,
-            target: checked.target(),
-            has_checks,
-            samples: options.samples,
-        };
+        let target = checked.target();
+        let ablation = options.ablation(&device, target, has_checks);
         return ablation.print(&chosen().collect::<Vec<_>>());
     }
     if let Some(folder) = &options.write {
