@@ -14,6 +14,7 @@
 mod count;
 mod gpucc;
 mod kernels;
+mod left;
 mod listing;
 mod machine;
 mod micro;

@@ -11,6 +11,10 @@
 //! - `--checked FOLDER`, `--unchecked FOLDER`, any number of times: another way to run the programs, with the PTX in that
 //!   folder for kernels that have a `PROGRAM/KERNEL.ptx` there. So one asks what an edit of the code is worth before a pass does it.
 //! - `--without HOOK`: Kiln's kernels are compiled without a standard hook, as `by-value`; may be said again for more;
+//! - `--ablation checked`, `--ablation unchecked`: no peers, but programs without one of what makes the kernels what they are,
+//!   each hook, option and pass of LLVM: the geometric mean of the ratio to those with everything. Without a GPU instructions,
+//!   those of innermost loops, registers and bytes of spills of all kernels, by `KILN_PTXAS` and `KILN_NVDISASM`. With
+//!   `--of TEXT` only what has a name that holds the text;
 //! - `--facts`: what is known of integers is compiled in, too; with `--write`, of those of the small sizes.
 //!
 //! Each program runs five ways in one process, in turn, so that what disturbs the machine disturbs all: Kiln's kernels with
@@ -19,17 +23,29 @@
 //! samples' quartiles are apart. Results are checked first, the twin's too. Beside the times is how many lines the kernels
 //! of the program's folder have, ours and the twin's, without blank ones and comments.
 
+mod ablation;
 #[path = "../cpu/clock.rs"]
 mod clock;
 mod code;
+#[path = "../../tests/nvcc/count.rs"]
+#[allow(dead_code, reason = "tests count more")]
+mod count;
 #[path = "../driver.rs"]
 mod driver;
 #[path = "../instructions.rs"]
 mod instructions;
+#[path = "../../tests/nvcc/listing.rs"]
+#[allow(dead_code, reason = "tests count more")]
+mod listing;
+#[path = "../../tests/nvcc/machine.rs"]
+#[allow(dead_code, reason = "tests compare with what was recorded")]
+mod machine;
+mod pipeline;
 mod twin;
 
 use std::path::PathBuf;
 
+use ablation::Ablation;
 use code::InFolder;
 use kiln::core::hook::HookSet;
 use kiln::core::job::CompileOptions;
@@ -55,6 +71,10 @@ struct Options {
     folders: Vec<(bool, PathBuf)>,
     without: Vec<String>,
     facts: bool,
+    /// Of programs with checks, or without.
+    ablation: Option<bool>,
+    /// What is left out for it.
+    of: String,
 }
 
 impl Options {
@@ -65,6 +85,21 @@ impl Options {
         let builder = Jit::builder().device(device.clone()).hooks(hooks);
         let builder = builder.compile(compile);
         builder.specialize_facts(self.facts).build()
+    }
+
+    fn ablation<'a>(
+        &'a self,
+        device: &'a Device,
+        target: &'a Target,
+        has_checks: bool,
+    ) -> Ablation<'a> {
+        Ablation {
+            device,
+            target,
+            has_checks,
+            samples: self.samples,
+            of: &self.of,
+        }
     }
 }
 
@@ -77,6 +112,8 @@ fn options() -> Options {
         folders: Vec::new(),
         without: Vec::new(),
         facts: false,
+        ablation: None,
+        of: String::new(),
     };
     let mut args = std::env::args().skip(1);
     while let Some(arg) = args.next() {
@@ -102,6 +139,14 @@ fn options() -> Options {
                 options.without.push(name);
             }
             "--facts" => options.facts = true,
+            "--ablation" => {
+                options.ablation = match args.next().as_deref() {
+                    Some("checked") => Some(true),
+                    Some("unchecked") => Some(false),
+                    _ => panic!("`--ablation` has `checked` or `unchecked`"),
+                };
+            }
+            "--of" => options.of = args.next().expect("`--of` has a text"),
             // Cargo's own.
             "--bench" => {}
             other => panic!("no option `{other}`"),
@@ -124,6 +169,11 @@ fn main() -> kiln::Result<()> {
     };
     if options.instructions {
         return compare_instructions(chosen());
+    }
+    if let Some(has_checks) = options.ablation {
+        let target = checked.target();
+        let ablation = options.ablation(&device, target, has_checks);
+        return ablation.print(&chosen().collect::<Vec<_>>());
     }
     if let Some(folder) = &options.write {
         return code::write(folder, checked.target(), chosen(), options.facts);

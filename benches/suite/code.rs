@@ -15,7 +15,7 @@ use kiln_suite::{Benchmark, Launch, Launcher, Size, without_checks};
 use crate::driver;
 
 /// The architecture that code is written for where there is no GPU.
-const SM: u32 = 90;
+pub const SM: u32 = 90;
 
 /// Writes the PTX of programs to a folder: `checked/PROGRAM/KERNEL.ptx`, `unchecked/PROGRAM/KERNEL.ptx`, with the IR that
 /// it is made of (`.kir`) and LLVM's (`.ll`), and where there is nvcc, what it makes of the twin, `nvcc/PROGRAM.ptx`.
@@ -85,14 +85,14 @@ fn put(file: &Path, text: &[u8]) {
 }
 
 /// The name of the kernel of a PTX text.
-fn entry(ptx: &str) -> &str {
+pub fn entry(ptx: &str) -> &str {
     let after = ptx.split_once(".entry ");
     let name = after.and_then(|(_, rest)| rest.split_once('('));
     name.expect("a kernel has an entry").0
 }
 
 /// The name of the kernel of a PTX text without the digest of its content, which another target or an edit of Kiln changes.
-fn kernel(ptx: &str) -> &str {
+pub fn kernel(ptx: &str) -> &str {
     let entry = entry(ptx);
     entry.rsplit_once('_').map_or(entry, |(name, _)| name)
 }

@@ -23,6 +23,7 @@ mod nn;
 mod nw;
 mod particlefilter;
 mod pathfinder;
+mod plus_reduce;
 mod reduce;
 mod saxpy;
 mod spmv;
@@ -155,12 +156,14 @@ pub const BENCHMARKS: &[Benchmark] = &[
     spmv::MESH_CACHED,
     spmv::MESH_WARP,
     spmv::POWER_SCALAR,
+    spmv::POWER_CACHED,
     spmv::POWER_WARP,
     reduce::SUM_I32,
     reduce::SUM_F32,
     reduce::SUM_F64,
     reduce::SUM_PAIR,
     reduce::ARGMAX,
+    plus_reduce::PLUS_REDUCE,
     tpacf::TPACF,
     streamcluster::STREAMCLUSTER,
     particlefilter::PARTICLEFILTER,

@@ -16,7 +16,7 @@
 //! | what | where |
 //! |---|---|
 //! | functions that are called: their bodies in place of calls, before all else | `calls.rs`, `references.rs` |
-//! | loops with a counter: `for` and `while i < n { ..; i += step }` | `counter.rs` |
+//! | loops with a counter: `for` and `while i < n { ..; i += step }`, also `while i + 4 <= n` | `counter.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::process::Command;
 
+use kiln::core::hook::HookSet;
 use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
@@ -15,7 +16,13 @@ pub const SM: u32 = 90;
 
 /// Compiles for it, on a machine without a GPU.
 pub fn jit(compile: CompileOptions) -> kiln::Result<Jit> {
+    jit_with(compile, kiln::hooks::standard())
+}
+
+/// The same with other hooks.
+pub fn jit_with(compile: CompileOptions, hooks: HookSet) -> kiln::Result<Jit> {
     let builder = Jit::builder().device(Device::cpu()).compile(compile);
+    let builder = builder.hooks(hooks);
     builder.target(Target::Ptx(PtxTarget::for_sm(SM))).build()
 }
 

@@ -2,16 +2,18 @@
 //! beside what it makes of nvcc's.
 //!
 //! `micro.txt` is what was recorded, as `programs.txt` is: `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests micro`
-//! records anew. Kernels are without bounds checks, as nvcc's are.
+//! records anew. Kernels are without bounds checks, as nvcc's are, and with them. `transform` and `search` are whole
+//! algorithms: what they stress comes together there alone.
 
 use std::fmt::Write;
 
 use expect_test::expect_file;
 use kiln::core::inspect::Inspection;
+use kiln::core::job::CompileOptions;
 use kiln::prelude::*;
 use kiln_suite::without_checks;
 
-use super::machine::{HEAD, SM, jit, of_entry, of_nvcc, recorded};
+use super::machine::{HEAD, Machine, SM, jit, of_entry, of_nvcc, recorded};
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("micro.txt");
@@ -176,6 +178,232 @@ fn scale_tile(x: &[u32], y: &mut [u32], n: usize) {
     }
 }
 
+/// Four neighbours behind a guard that names them all: it says what their checks ask.
+#[kernel]
+fn guarded_four(x: &[f32], y: &mut [f32]) {
+    let i = 4 * thread_idx().x;
+    if i + 4 <= x.len() && i + 4 <= y.len() {
+        y[i] = x[i] + x[i + 1];
+        y[i + 1] = x[i + 1] + x[i + 2];
+        y[i + 2] = x[i + 2] + x[i + 3];
+        y[i + 3] = x[i + 3] + x[i];
+    }
+}
+
+/// The same of all blocks, where the guard may wrap around: that it did not is asked once.
+#[kernel]
+fn guarded_four_of_grid(x: &[f32], y: &mut [f32]) {
+    let i = 4 * global_id().x;
+    if i + 4 <= x.len() && i + 4 <= y.len() {
+        y[i] = x[i] + x[i + 1];
+        y[i + 1] = x[i + 1] + x[i + 2];
+        y[i + 2] = x[i + 2] + x[i + 3];
+        y[i + 3] = x[i + 3] + x[i];
+    }
+}
+
+/// The same as a loop.
+#[kernel]
+fn guarded_loop(x: &[f32], sums: &mut [f32]) {
+    let (mut i, mut sum) = (0, 0.0);
+    while i + 4 <= x.len() {
+        sum += x[i] * x[i + 1] - x[i + 2] * x[i + 3];
+        i += 4;
+    }
+    if global_id().x < sums.len() {
+        sums[global_id().x] = sum;
+    }
+}
+
+/// Sums that are stored behind a barrier: added up there they need a register for each summand meanwhile.
+#[kernel]
+fn sums_over_barrier(x: &mut [f32]) {
+    let tile = shared!([f32; 128]);
+    let (i, thread) = (global_id().x, thread_idx().x);
+    let mut sums = [0.0; 16];
+    for j in 0..16 {
+        sums[j] = x[i + j * 128] + x[i + (j + 16) * 128];
+    }
+    tile[thread] = sums[0];
+    barrier();
+    let first = tile[0];
+    if first > 0.0 {
+        for j in 0..16 {
+            x[i + j * 128] = sums[j] * first;
+        }
+    }
+}
+
+/// A division of numbers that have 12 bits.
+#[kernel]
+fn divide_few_bits(x: &[u32], y: &[u32], z: &mut [u32]) {
+    let i = global_id().x;
+    z[i] = (x[i] & 0xfff) / (y[i] & 0xfff).max(1);
+}
+
+#[kernel]
+fn divide(x: &[u32], y: &[u32], z: &mut [u32]) {
+    let i = global_id().x;
+    z[i] = x[i] / y[i].max(1);
+}
+
+/// Has a result for -2^31 / -1, too, and for a division by zero.
+#[kernel]
+fn divide_signed(x: &[i32], y: &[i32], z: &mut [i32]) {
+    let i = global_id().x;
+    z[i] = x[i] / y[i];
+}
+
+/// Constants of 64 bits, which no instruction has room for.
+#[kernel]
+fn polynomials(x: &[f64], y: &mut [f64], turns: usize) {
+    let i = global_id().x;
+    let mut v = x[i];
+    for _ in 0..turns {
+        v = ((v * 0.123456789 + 1.23456789) * v + 3.456789012) * v + 0.456789012;
+    }
+    y[i] = v;
+}
+
+/// The same in a loop that is not unrolled.
+#[kernel]
+fn polynomials_rolled(x: &[f64], y: &mut [f64], turns: usize) {
+    let i = global_id().x;
+    let mut v = x[i];
+    #[unroll(never)]
+    for _ in 0..turns {
+        v = ((v * 0.123456789 + 1.23456789) * v + 3.456789012) * v + 0.456789012;
+    }
+    y[i] = v;
+}
+
+#[derive(Copy, Clone, KernelType)]
+#[repr(C)]
+struct Complex {
+    re: f32,
+    im: f32,
+}
+
+#[device_fn]
+fn plus(a: Complex, b: Complex) -> Complex {
+    Complex {
+        re: a.re + b.re,
+        im: a.im + b.im,
+    }
+}
+
+#[device_fn]
+fn minus(a: Complex, b: Complex) -> Complex {
+    Complex {
+        re: a.re - b.re,
+        im: a.im - b.im,
+    }
+}
+
+/// A transform of four of the values.
+#[device_fn]
+fn transform_four(values: &mut [Complex; 16], first: usize, apart: usize) {
+    let (a, b) = (values[first], values[first + apart]);
+    let (c, d) = (values[first + 2 * apart], values[first + 3 * apart]);
+    let (even, odd) = (plus(a, c), plus(b, d));
+    let (left, right) = (minus(a, c), minus(b, d));
+    values[first] = plus(even, odd);
+    values[first + apart] = Complex {
+        re: left.re + right.im,
+        im: left.im - right.re,
+    };
+    values[first + 2 * apart] = minus(even, odd);
+    values[first + 3 * apart] = Complex {
+        re: left.re - right.im,
+        im: left.im + right.re,
+    };
+}
+
+/// Local arrays in registers, sine and cosine, complex numbers: a Fourier transform of 16 elements that are a column apart,
+/// with the factors of a larger one.
+#[kernel]
+fn transform(x: &mut [Complex], columns: usize, step: f32) {
+    let i = global_id().x;
+    let mut values = [Complex { re: 0.0, im: 0.0 }; 16];
+    for j in 0..16 {
+        values[j] = x[i + j * columns];
+    }
+    for j in 0..4 {
+        transform_four(&mut values, j, 4);
+    }
+    for j in 1..16 {
+        let (sine, cosine) = (step * (i * j) as f32).sin_cos();
+        let value = values[j];
+        values[j] = Complex {
+            re: value.re * cosine + value.im * sine,
+            im: value.im * cosine - value.re * sine,
+        };
+    }
+    for j in 0..4 {
+        transform_four(&mut values, 4 * j, 1);
+    }
+    for j in 0..16 {
+        x[i + j * columns] = values[j];
+    }
+}
+
+/// The same where the loop with the factors is unrolled, so that the array is in registers.
+#[kernel]
+fn transform_unrolled(x: &mut [Complex], columns: usize, step: f32) {
+    let i = global_id().x;
+    let mut values = [Complex { re: 0.0, im: 0.0 }; 16];
+    for j in 0..16 {
+        values[j] = x[i + j * columns];
+    }
+    for j in 0..4 {
+        transform_four(&mut values, j, 4);
+    }
+    #[unroll]
+    for j in 1..16 {
+        let (sine, cosine) = (step * (i * j) as f32).sin_cos();
+        let value = values[j];
+        values[j] = Complex {
+            re: value.re * cosine + value.im * sine,
+            im: value.im * cosine - value.re * sine,
+        };
+    }
+    for j in 0..4 {
+        transform_four(&mut values, 4 * j, 1);
+    }
+    for j in 0..16 {
+        x[i + j * columns] = values[j];
+    }
+}
+
+/// A search with a small stack of bytes of the thread, which ends early.
+#[kernel]
+fn search(edges: &[u8], wanted: &[u8], steps: &mut [u32]) {
+    let i = global_id().x;
+    if i < steps.len() {
+        let mut stack = [0u8; 16];
+        let (mut depth, mut count) = (1, 0);
+        while depth > 0 {
+            depth -= 1;
+            let node = stack[depth];
+            count += 1;
+            if node == wanted[i] {
+                break;
+            }
+            for k in 0..4 {
+                let next = edges[4 * node as usize + k];
+                if next != 0 && depth < 16 {
+                    stack[depth] = next;
+                    depth += 1;
+                }
+            }
+        }
+        steps[i] = count;
+    }
+}
+
+/// Kernels whose checks say nothing new: with them the code is that without.
+const FREE: [&str; 1] = ["guarded_four"];
+
 /// Looks at a kernel, whose twin has its name.
 macro_rules! look {
     ($jit:ident, $kernel:ident($($arg:expr),*)) => {
@@ -191,6 +419,8 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
     let u32s = jit.zeros::<u32>(8)?;
     let u16s = jit.zeros::<u16>(8)?;
     let mut z = jit.zeros::<u32>(8)?;
+    let (i32s, mut y_i32) = (jit.zeros::<i32>(8)?, jit.zeros::<i32>(8)?);
+    let mut complex = jit.zeros::<Complex>(8)?;
     let filter = Filter {
         scale: 1.0,
         weights: [0.5; 16],
@@ -211,6 +441,18 @@ fn looks(jit: &Jit) -> kiln::Result<Vec<(&'static str, Inspection)>> {
         look!(jit, read_structs(&bodies, &mut y32)),
         look!(jit, read_four(&x32, &mut y32)),
         look!(jit, scale_tile(&u32s, &mut z, 8usize)),
+        look!(jit, guarded_four(&x32, &mut y32)),
+        look!(jit, guarded_four_of_grid(&x32, &mut y32)),
+        look!(jit, guarded_loop(&x32, &mut y32)),
+        look!(jit, sums_over_barrier(&mut y32)),
+        look!(jit, divide_few_bits(&u32s, &u32s, &mut z)),
+        look!(jit, divide(&u32s, &u32s, &mut z)),
+        look!(jit, divide_signed(&i32s, &i32s, &mut y_i32)),
+        look!(jit, polynomials(&x64, &mut y64, 8usize)),
+        look!(jit, polynomials_rolled(&x64, &mut y64, 8usize)),
+        look!(jit, transform(&mut complex, 8usize, 0.5f32)),
+        look!(jit, transform_unrolled(&mut complex, 8usize, 0.5f32)),
+        look!(jit, search(&x8, &x8, &mut z)),
     ])
 }
 
@@ -220,16 +462,26 @@ fn micro_kernels_are_what_is_recorded() -> kiln::Result<()> {
         println!("no ptxas: nothing is compared");
         return Ok(());
     }
-    let jit = jit(without_checks())?;
-    let mut table = String::from(HEAD);
-    for (name, inspection) in looks(&jit)? {
-        let ours = of_entry(inspection.ptx()?, SM).expect("there is a ptxas");
+    let (unchecked, checked) = (jit(without_checks())?, jit(CompileOptions::default())?);
+    let mut table = format!(
+        "{}: of nvcc | without checks | with checks\n",
+        HEAD.trim_end()
+    );
+    let ways = looks(&unchecked)?.into_iter().zip(looks(&checked)?);
+    for ((name, unchecked), (_, checked)) in ways {
+        let machine = |inspection: &Inspection| -> kiln::Result<Machine> {
+            Ok(of_entry(inspection.ptx()?, SM).expect("there is a ptxas"))
+        };
+        let (unchecked, checked) = (machine(&unchecked)?, machine(&checked)?);
+        if FREE.contains(&name) {
+            assert_eq!(checked, unchecked, "{name} with checks, and without");
+        }
         let nvcc = of_nvcc(include_str!("micro.cu"), name, SM).map(|machine| machine.to_string());
         let nvcc = nvcc
             .as_deref()
             .or(recorded(RECORDED, name))
             .unwrap_or("not recorded");
-        let _ = writeln!(table, "{name:44} | {nvcc} | {ours}");
+        let _ = writeln!(table, "{name:44} | {nvcc} | {unchecked} | {checked}");
     }
     expect_file!["micro.txt"].assert_eq(&table);
     Ok(())

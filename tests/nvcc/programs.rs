@@ -1,7 +1,8 @@
 //! The machine code of the programs of `benches/suite` beside that of their twins, for sm_90.
 //!
 //! `programs.txt` has what `ptxas` makes of each kernel, by nvcc and by Kiln without checks, with them, and with indices that
-//! are clamped, so that each change of it is seen; a kernel that several programs launch is there once.
+//! are clamped, and which checks are left ([`left`](super::left)), so that each change of it is seen; a kernel that several
+//! programs launch is there once.
 //! `UPDATE_EXPECT=1 cargo xtask test -p kiln-tests programs` records anew what Kiln makes, and what nvcc makes where there
 //! is one.
 
@@ -13,6 +14,7 @@ use kiln::core::job::CompileOptions;
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, without_checks};
 
+use super::left::{self, Counting, Left};
 use super::machine::{HEAD, Machine, SM, jit, of_entry, of_nvcc, recorded};
 
 /// What was recorded, a line a kernel.
@@ -22,12 +24,13 @@ const RECORDED: &str = include_str!("programs.txt");
 struct Look<'a> {
     /// Without checks, with them, with indices that are clamped.
     jits: &'a [Jit; 3],
+    counting: &'a Counting,
     /// The kernels that are known by programs before: file and name.
     known: &'a mut HashSet<(&'static str, &'static str)>,
     /// The file of the twin.
     file: &'static str,
     /// Machine code by the name of the twin's kernel.
-    found: BTreeMap<&'static str, [Machine; 3]>,
+    found: BTreeMap<&'static str, ([Machine; 3], Left)>,
 }
 
 impl Launcher for Look<'_> {
@@ -41,7 +44,8 @@ impl Launcher for Look<'_> {
             ways.extend(of_entry(inspection.ptx()?, SM));
         }
         if let Ok(ways) = ways.try_into() {
-            self.found.insert(launch.twin, ways);
+            self.counting.jit.inspect(launch.kernel, launch.args)?;
+            self.found.insert(launch.twin, (ways, self.counting.last()));
         }
         Ok(())
     }
@@ -56,26 +60,29 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
     let checked = CompileOptions::default();
     let clamped = CompileOptions::default().clamped();
     let jits = [jit(without_checks())?, jit(checked)?, jit(clamped)?];
+    let counting = Counting::new()?;
     let of = "of nvcc | without checks | with checks | clamped";
-    let mut table = format!("{}: {of}\n", HEAD.trim_end());
+    let mut table = format!("{}: {of} | {}\n", HEAD.trim_end(), left::HEAD);
     let mut known = HashSet::new();
     for benchmark in BENCHMARKS {
         let mut workload = (benchmark.make)(&jits[0], Size::Small)?;
         let mut look = Look {
             jits: &jits,
+            counting: &counting,
             known: &mut known,
             file: benchmark.twin,
             found: BTreeMap::new(),
         };
         workload.run(&mut look)?;
-        for (kernel, [without, with, clamped]) in look.found {
+        for (kernel, ([without, with, clamped], left)) in look.found {
             let name = format!("{}: {kernel}", benchmark.name);
             let nvcc = of_nvcc(benchmark.twin, kernel, SM).map(|machine| machine.to_string());
             let nvcc = nvcc
                 .as_deref()
                 .or(recorded(RECORDED, &name))
                 .unwrap_or("not recorded");
-            let _ = writeln!(table, "{name:44} | {nvcc} | {without} | {with} | {clamped}");
+            let machines = format!("{nvcc} | {without} | {with} | {clamped}");
+            let _ = writeln!(table, "{name:44} | {machines} | {left}");
         }
     }
     expect_file!["programs.txt"].assert_eq(&table);

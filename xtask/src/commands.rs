@@ -69,6 +69,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench -p kiln-suite --bench suite -- --samples 3 --filter saxpy"),
     ),
     (
+        "cargo bench -p kiln-suite --bench suite -- --ablation checked",
+        Here("cargo bench -p kiln-suite --bench suite -- --ablation checked --filter saxpy"),
+    ),
+    (
         "cargo bench -p kiln-suite --bench compile-suite",
         Here(
             "cargo bench -p kiln-suite --bench compile-suite -- --samples 1 --suite --filter saxpy",

@@ -41,6 +41,14 @@ pub const POWER_SCALAR: Benchmark = Benchmark {
     make: |jit, size| Spmv::boxed(jit, Way::Scalar, power_law(size)),
 };
 
+pub const POWER_CACHED: Benchmark = Benchmark {
+    name: "spmv power law, cached",
+    bound: Bound::Gather,
+    source: include_str!("mod.rs"),
+    twin: TWIN,
+    make: |jit, size| Spmv::boxed(jit, Way::Cached, power_law(size)),
+};
+
 pub const POWER_WARP: Benchmark = Benchmark {
     name: "spmv power law, a warp a row",
     bound: Bound::Gather,

@@ -1,4 +1,4 @@
-//! Counted loops: `for` of the IR, and `while i < n { ..; i += step }`.
+//! Counted loops: `for` of the IR, and `while i < n { ..; i += step }`, also `while i + 4 <= n`.
 
 use kiln_compiler::ir::{
     BinaryOp, CompareOp, Control, Function, Inst, InstData, Region, Scalar, UnaryOp, Value,
@@ -26,8 +26,12 @@ pub(super) struct Counted {
     pub(super) counts: Counts,
     /// The first number; of a variable it is what the variable is.
     start: Option<Value>,
-    /// Not reached.
+    /// Not reached, unless `reaches_end`.
     end: Value,
+    /// What is added to the counter before it is compared with the end.
+    ahead: i64,
+    /// Whether a turn is made where what is compared is equal to the end, too.
+    reaches_end: bool,
     step: Value,
     /// The instruction behind which the counter is below the end, if it is not from the start.
     pub(super) test: Option<Inst>,
@@ -103,6 +107,8 @@ impl Counted {
                 counts: Counts::Index(index),
                 start: Some(start),
                 end,
+                ahead: 0,
+                reaches_end: false,
                 step,
                 test: None,
                 scalar: function.type_of(index).as_scalar()?,
@@ -138,6 +144,8 @@ impl Counted {
                 *test = before.and(*test, narrow);
             }
         }
+        let beyond = before.add(end, Number::Known(self.reaches_end.into()));
+        let end = before.sub(beyond, Number::Known(self.ahead));
         let known = known_integer(before.function, step);
         let last = match known {
             Some(step @ 1..LARGE) => {
@@ -158,7 +166,7 @@ impl Counted {
             _ => return None,
         };
         if self.test.is_some() {
-            self.never_wraps(before, end, step, test);
+            self.never_wraps(before, (first, beyond), step, test);
         }
         Some(Counter {
             counts: self.counts,
@@ -173,21 +181,33 @@ impl Counted {
         })
     }
 
-    /// A variable is assigned once more than it is below the end, and would begin anew if that wrapped around.
-    fn never_wraps(&self, before: &mut Before<'_>, end: Number, step: Value, test: &mut Truth) {
+    /// A variable is assigned once more than what is compared is below `beyond`, and would begin anew if that wrapped
+    /// around; so would what is compared, also of the first number.
+    fn never_wraps(
+        &self,
+        before: &mut Before<'_>,
+        (first, beyond): (Number, Number),
+        step: Value,
+        test: &mut Truth,
+    ) {
         let largest = match self.scalar.bits() {
             64 => return,
             bits => (1i64 << (bits - u32::from(self.scalar.is_signed_int()))) - 1,
         };
         let step = before.number(step);
-        let beyond = before.add(end, step);
-        // The last number is at most `end - 1`.
-        let fits = before.is_below(beyond, Number::Known(largest + 2));
+        let assigned = before.add(beyond, step);
+        // What is compared last is at most `beyond - 1`.
+        let fits = before.is_below(assigned, Number::Known(largest + 2));
         *test = before.and(*test, fits);
+        if self.ahead > 0 {
+            let compared = before.add(first, Number::Known(self.ahead));
+            let fits = before.is_below(compared, Number::Known(largest + 1));
+            *test = before.and(*test, fits);
+        }
     }
 }
 
-/// `loop { if !(v < end) { break }; ..; v = v + step }`
+/// `loop { if !(v < end) { break }; ..; v = v + step }`, also with `v + 4` and `<=`.
 fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Counted> {
     let insts = &function.regions[body].insts;
     let data = |inst: Inst| &function.insts[inst].data;
@@ -230,45 +250,57 @@ fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Cou
             again: false
         }
     );
-    let [counter, end] = not_below(function, cond)?;
+    let (compared, end, reaches_end) = not_below(function, cond)?;
+    let (counter, ahead) = without_constant(function, compared);
     let scalar = function.vars[var].ty.as_scalar()?;
     let counted = leaves && is_var(*old) && is_var(counter) && scalar.is_int();
     counted.then_some(Counted {
         counts: Counts::Var(var),
         start: None,
         end,
+        ahead,
+        reaches_end,
         step: *step,
         test: Some(test),
         scalar,
     })
 }
 
-/// `a` and `b` of `!(a < b)`, however it is written.
-fn not_below(function: &Function, cond: Value) -> Option<[Value; 2]> {
-    match *defining(function, cond)? {
+/// `a`, `b`, and whether they may be equal, of `!(a < b)` and `!(a <= b)`, however it is written.
+fn not_below(function: &Function, cond: Value) -> Option<(Value, Value, bool)> {
+    let (is_not, compare) = match *defining(function, cond)? {
         InstData::Unary {
             op: UnaryOp::Not,
             arg,
-        } => match *defining(function, arg)? {
-            InstData::Compare {
-                op: CompareOp::Lt,
-                args,
-            } => Some(args),
-            InstData::Compare {
-                op: CompareOp::Gt,
-                args: [b, a],
-            } => Some([a, b]),
-            _ => None,
-        },
-        InstData::Compare {
-            op: CompareOp::Ge,
-            args,
-        } => Some(args),
-        InstData::Compare {
-            op: CompareOp::Le,
-            args: [b, a],
-        } => Some([a, b]),
+        } => (true, defining(function, arg)?),
+        ref other => (false, other),
+    };
+    let InstData::Compare { op, args: [a, b] } = *compare else {
+        return None;
+    };
+    match (is_not, op) {
+        (true, CompareOp::Lt) | (false, CompareOp::Ge) => Some((a, b, false)),
+        (true, CompareOp::Gt) | (false, CompareOp::Le) => Some((b, a, false)),
+        (true, CompareOp::Le) | (false, CompareOp::Gt) => Some((a, b, true)),
+        (true, CompareOp::Ge) | (false, CompareOp::Lt) => Some((b, a, true)),
         _ => None,
+    }
+}
+
+/// `v` and the number of `v + 4`; of another value itself, and 0.
+fn without_constant(function: &Function, value: Value) -> (Value, i64) {
+    let Some(&InstData::Binary {
+        op: BinaryOp::Add,
+        args: [a, b],
+    }) = defining(function, value)
+    else {
+        return (value, 0);
+    };
+    let known = |value| known_integer(function, value).filter(|known| (1..LARGE).contains(known));
+    match (known(a), known(b)) {
+        (_, Some(ahead)) => (a, ahead),
+        (Some(ahead), None) => (b, ahead),
+        (None, None) => (value, 0),
     }
 }
 

@@ -558,7 +558,7 @@ impl Writer {
         }
     }
 
-    /// `while i < end { ..; i += step }`
+    /// `while i < end { ..; i += step }`, also `while i + 4 <= end`.
     fn while_below(&mut self) {
         let end = self.known[self.random.below(3)];
         let start = match self.random.below(3) {
@@ -578,7 +578,16 @@ impl Writer {
         self.line("loop {");
         self.turn(|w| {
             let counter = w.value("u32", &format!("get var{var}"));
-            let more = w.value("bool", &format!("lt %{counter}, %{end}"));
+            let compared = match w.random.chance(40) {
+                true => {
+                    let ahead = w.random.of(&[1, 2, 4, 9]);
+                    let ahead = w.value("u32", &format!("const {ahead}"));
+                    w.value("u32", &format!("add %{counter}, %{ahead}"))
+                }
+                false => counter,
+            };
+            let is_before = w.random.of(&["lt", "lt", "le"]);
+            let more = w.value("bool", &format!("{is_before} %{compared}, %{end}"));
             let done = w.value("bool", &format!("not %{more}"));
             w.line(&format!("if %{done} {{"));
             w.block(|w| w.line("break 0"));
