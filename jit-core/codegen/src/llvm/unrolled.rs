@@ -16,14 +16,19 @@ use super::bindings::{UnrollHint, set_unroll_hint};
 /// The most instructions of the IR that an unrolled loop becomes.
 const MOST: u64 = 32_000;
 
-/// Has LLVM unroll a loop as it asks for. `back` is the branch from its end to its start.
+/// Has LLVM unroll a loop as it asks for, or if it does not ask as `unasked` has it. `back` is the branch from its end to its
+/// start.
 pub(crate) fn hint_unroll(
     context: &Context,
     back: InstructionValue<'_>,
     (function, looping): (&Function, Inst),
+    unasked: Option<UnrollHint>,
 ) {
     let hint = match asked(function, looping) {
-        Unroll::Auto => return,
+        Unroll::Auto => match unasked {
+            Some(hint) => hint,
+            None => return,
+        },
         Unroll::Never => UnrollHint::Disable,
         _ if Unrolled::of(function, looping).is_too_large() => return,
         Unroll::Full => UnrollHint::Full,
@@ -120,7 +125,7 @@ fn instructions(function: &Function, region: Region) -> u64 {
 }
 
 /// How many turns a loop has, if its bounds are constants.
-fn turns(function: &Function, bounds: [Value; 3]) -> Option<u64> {
+pub(crate) fn turns(function: &Function, bounds: [Value; 3]) -> Option<u64> {
     let number = |value| match function.constant(value)? {
         Constant::Int(number) => Some(number),
         Constant::Zero => Some(0),

@@ -489,7 +489,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .builder
             .build_conditional_branch(more, head, exit)?;
-        hint_unroll(self.emit.context, back, (self.function(), looping.inst));
+        hint_unroll(
+            self.emit.context,
+            back,
+            (self.function(), looping.inst),
+            None,
+        );
         self.leave_loop(exit, looping.body)
     }
 

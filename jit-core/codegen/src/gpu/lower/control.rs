@@ -8,14 +8,16 @@
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
-use inkwell::values::{IntValue, PhiValue};
+use inkwell::values::{InstructionValue, IntValue, PhiValue};
 
 use kiln_ir::legal::jumped_to;
 use kiln_ir::{FuncId, Inst, Region, Type, Value};
 
 use super::FunctionLowering;
+use super::own_arrays::keeps_arrays_in_memory;
 use super::value::Lowered;
 use crate::llvm::ask::{call_arguments, current_block};
+use crate::llvm::bindings::UnrollHint;
 use crate::llvm::error::BackendError;
 use crate::llvm::unrolled::hint_unroll;
 
@@ -212,6 +214,12 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
     }
 
+    /// Says at the branch back to a loop's start how it is to be unrolled.
+    fn hint_unroll(&self, back: InstructionValue<'_>, looping: Inst) {
+        let unasked = keeps_arrays_in_memory(self.function, looping).then_some(UnrollHint::Full);
+        hint_unroll(self.context(), back, (self.function, looping), unasked);
+    }
+
     /// `while index < end { body; index += 1 }`, or the same downwards: the index stays between
     /// the bounds, so the addition does not wrap.
     fn for_by_one(&mut self, looping: &ForLoop<'ctx>, up: bool) -> Result<(), BackendError> {
@@ -229,7 +237,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         self.builder().position_at_end(next);
         let stepped = self.stepped(looping, value)?;
         let back = self.builder().build_unconditional_branch(head)?;
-        hint_unroll(self.context(), back, (self.function, looping.inst));
+        self.hint_unroll(back, looping.inst);
         index.add_incoming(&[(&stepped, next)]);
         self.go_on_in(exit);
         Ok(())
@@ -256,7 +264,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         self.builder().position_at_end(again);
         let stepped = self.stepped(looping, value)?;
         let back = self.builder().build_unconditional_branch(body)?;
-        hint_unroll(self.context(), back, (self.function, looping.inst));
+        self.hint_unroll(back, looping.inst);
         index.add_incoming(&[(&stepped, again)]);
         self.go_on_in(exit);
         Ok(())
@@ -291,7 +299,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let fewer = self.builder().build_int_nuw_sub(turns, one, "fewer")?;
         let more = (self.builder()).build_int_compare(IntPredicate::NE, turns, zero, "")?;
         let back = (self.builder()).build_conditional_branch(more, body, exit)?;
-        hint_unroll(self.context(), back, (self.function, looping.inst));
+        self.hint_unroll(back, looping.inst);
         index.add_incoming(&[(&stepped, next)]);
         left.add_incoming(&[(&fewer, next)]);
         self.go_on_in(exit);

@@ -22,6 +22,7 @@ mod function;
 mod line_info;
 mod memory;
 mod names;
+mod own_arrays;
 mod registers;
 mod signature;
 mod slice;
