@@ -269,7 +269,7 @@ fn what_is_of_this_process_is_not_kept() {
 fn each_option_is_another_key() {
     let place = Place::new();
     type Change = fn(CompileOptions) -> CompileOptions;
-    let changes: [Change; 9] = [
+    let changes: [Change; 10] = [
         |options| options,
         |options| options.opt_level(OptLevel::O1),
         |options| options.contract(false),
@@ -278,6 +278,7 @@ fn each_option_is_another_key() {
         |options| options.fast(FastMath::REASSOCIATE),
         |options| options.unroll(Unroll::Never),
         |options| options.inline_threshold(7),
+        |options| options.max_registers(64),
         |options| options.clamped(),
     ];
     for change in changes {
