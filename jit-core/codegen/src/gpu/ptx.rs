@@ -1,7 +1,9 @@
 //! PTX for NVIDIA's GPUs.
 
+use inkwell::AddressSpace;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
+use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
 
 use kiln_ir::Processor;
 use kiln_ir::code::{Code, PtxCode};
@@ -21,6 +23,7 @@ use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
 use crate::llvm::LLVM_VERSION;
+use crate::llvm::effort::reduced_emission;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -90,23 +93,55 @@ impl BackEnd for PtxBackEnd {
         ptxas::write_around(context, module)
     }
 
+    fn reduced(&self, module: &LlvmModule<'_>) -> Option<String> {
+        match has_generic_atomic(module) {
+            true => None,
+            false => reduced_emission(module),
+        }
+    }
+
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
+        let (session, module) = (kernel.job.session, &kernel.module);
+        // Before anything is added that was not there when it was told.
+        let reduced = self.reduced(module);
         kernel.prepare_emission()?;
-        recompute(kernel.job.context, &kernel.module, WORTH)?;
-        cold::move_to_end(&kernel.module);
-        let text = kernel
-            .machine
-            .emit_assembly(kernel.job.session, &kernel.module)?;
-        let text = ptxas::write_around_in_text(&keep_directives(text));
-        let text = match kernel.job.options.gather_registers {
-            true => ptxas::give_registers(&text),
-            false => text.as_str().into(),
+        recompute(kernel.job.context, module, WORTH)?;
+        cold::move_to_end(module);
+        let text = match reduced {
+            None => kernel.machine.emit_assembly(session, module)?,
+            Some(_) => kernel.machine.quick()?.emit_assembly(session, module)?,
         };
+        let gather_registers = kernel.job.options.gather_registers;
+        let text = ptxas::write_around_in_text(&keep_directives(text), gather_registers);
         Ok(Code::Ptx(PtxCode {
             text: text.into(),
             entry: kernel.entry(),
             assembled: None,
         }))
+    }
+}
+
+/// Whether an atomic operation has an address that may be of local memory: only the whole code generator sees which are,
+/// and makes ordinary accesses of them.
+fn has_generic_atomic(module: &LlvmModule<'_>) -> bool {
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_block_iter());
+    let mut instructions = blocks.flat_map(|block| block.get_instructions());
+    instructions.any(|instruction| {
+        let is_atomic = matches!(
+            instruction.get_opcode(),
+            InstructionOpcode::AtomicRMW | InstructionOpcode::AtomicCmpXchg
+        );
+        is_atomic && address_space(instruction) == Some(AddressSpace::default())
+    })
+}
+
+/// The address space of what an instruction takes first, if that is an address.
+fn address_space(instruction: InstructionValue<'_>) -> Option<AddressSpace> {
+    match instruction.get_operand(0)?.value()? {
+        BasicValueEnum::PointerValue(address) => Some(address.get_type().get_address_space()),
+        _ => None,
     }
 }
 
@@ -123,5 +158,42 @@ fn has_instruction(name: &str, float: Option<Float>) -> bool {
         "exp2" => float != Some(Float::F64),
         "canonicalize" => float != Some(Float::BF16),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::*;
+    use crate::llvm::session::on_compile_thread;
+
+    /// Whether a module with such an operation of an address `%p` has an atomic operation of memory that is not known.
+    fn is_generic(operation: &'static str) -> bool {
+        let found = move || -> Result<bool, BackendError> {
+            let context = Context::create();
+            let text = format!(
+                "define void @f(ptr %p, ptr addrspace(1) %q) {{\n{operation}\nret void\n}}\n\0"
+            );
+            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
+            let module = context
+                .create_module_from_ir(buffer)
+                .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
+            Ok(has_generic_atomic(&module))
+        };
+        let found = on_compile_thread("atomic", found).expect("LLVM is there");
+        found.expect("it is a module")
+    }
+
+    #[test]
+    fn atomic_operations_of_unknown_memory_are_found() {
+        assert!(is_generic("%a = atomicrmw add ptr %p, i32 1 seq_cst"));
+        assert!(is_generic(
+            "%a = cmpxchg ptr %p, i32 1, i32 2 seq_cst seq_cst"
+        ));
+        assert!(!is_generic(
+            "%a = atomicrmw add ptr addrspace(1) %q, i32 1 seq_cst"
+        ));
+        assert!(!is_generic("store i32 1, ptr %p"));
     }
 }
