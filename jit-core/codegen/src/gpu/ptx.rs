@@ -1,14 +1,14 @@
 //! PTX for NVIDIA's GPUs.
 
-use inkwell::AddressSpace;
+use inkwell::AddressSpace as LlvmSpace;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
 
-use kiln_ir::Processor;
 use kiln_ir::code::{Code, PtxCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
+use kiln_ir::{AddressSpace, Processor};
 
 use super::cold;
 use super::inline_ptx::WrittenPtx;
@@ -19,6 +19,7 @@ use super::lower::DYNAMIC_SHARED;
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use super::recomputed::{WORTH, recompute};
+use super::types::space_number;
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
@@ -94,7 +95,7 @@ impl BackEnd for PtxBackEnd {
     }
 
     fn reduced(&self, module: &LlvmModule<'_>) -> Option<String> {
-        match has_generic_atomic(module) {
+        match may_be_atomic_on_local(module) {
             true => None,
             false => reduced_emission(module),
         }
@@ -121,24 +122,26 @@ impl BackEnd for PtxBackEnd {
     }
 }
 
-/// Whether an atomic operation has an address that may be of local memory: only the whole code generator sees which are,
-/// and makes ordinary accesses of them.
-fn has_generic_atomic(module: &LlvmModule<'_>) -> bool {
+/// Whether an atomic operation has an address that may be of local memory, on which there are none: only the whole code
+/// generator sees which those are and makes ordinary accesses of them; the quick one ends the compile ("Cannot select").
+fn may_be_atomic_on_local(module: &LlvmModule<'_>) -> bool {
     let blocks = module
         .get_functions()
         .flat_map(|function| function.get_basic_block_iter());
     let mut instructions = blocks.flat_map(|block| block.get_instructions());
+    let all_threads = [AddressSpace::Global, AddressSpace::Shared];
+    let all_threads = all_threads.map(|space| LlvmSpace::from(space_number(space)));
     instructions.any(|instruction| {
         let is_atomic = matches!(
             instruction.get_opcode(),
             InstructionOpcode::AtomicRMW | InstructionOpcode::AtomicCmpXchg
         );
-        is_atomic && address_space(instruction) == Some(AddressSpace::default())
+        is_atomic && !address_space(instruction).is_some_and(|space| all_threads.contains(&space))
     })
 }
 
 /// The address space of what an instruction takes first, if that is an address.
-fn address_space(instruction: InstructionValue<'_>) -> Option<AddressSpace> {
+fn address_space(instruction: InstructionValue<'_>) -> Option<LlvmSpace> {
     match instruction.get_operand(0)?.value()? {
         BasicValueEnum::PointerValue(address) => Some(address.get_type().get_address_space()),
         _ => None,
@@ -168,32 +171,39 @@ mod tests {
     use super::*;
     use crate::llvm::session::on_compile_thread;
 
-    /// Whether a module with such an operation of an address `%p` has an atomic operation of memory that is not known.
-    fn is_generic(operation: &'static str) -> bool {
+    /// Whether a module with such an operation may have an atomic one on local memory: `%p` is generic, `%q` in global, `%s`
+    /// in shared and `%l` in local memory.
+    fn may_be_local(operation: &'static str) -> bool {
         let found = move || -> Result<bool, BackendError> {
             let context = Context::create();
             let text = format!(
-                "define void @f(ptr %p, ptr addrspace(1) %q) {{\n{operation}\nret void\n}}\n\0"
+                "define void @f(ptr %p, ptr addrspace(1) %q, ptr addrspace(3) %s, ptr addrspace(5) %l) {{\n{operation}\nret void\n}}\n\0"
             );
             let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
             let module = context
                 .create_module_from_ir(buffer)
                 .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
-            Ok(has_generic_atomic(&module))
+            Ok(may_be_atomic_on_local(&module))
         };
         let found = on_compile_thread("atomic", found).expect("LLVM is there");
         found.expect("it is a module")
     }
 
     #[test]
-    fn atomic_operations_of_unknown_memory_are_found() {
-        assert!(is_generic("%a = atomicrmw add ptr %p, i32 1 seq_cst"));
-        assert!(is_generic(
+    fn atomic_operations_that_may_be_on_local_memory_are_found() {
+        assert!(may_be_local("%a = atomicrmw add ptr %p, i32 1 seq_cst"));
+        assert!(may_be_local(
             "%a = cmpxchg ptr %p, i32 1, i32 2 seq_cst seq_cst"
         ));
-        assert!(!is_generic(
+        assert!(!may_be_local(
             "%a = atomicrmw add ptr addrspace(1) %q, i32 1 seq_cst"
         ));
-        assert!(!is_generic("store i32 1, ptr %p"));
+        assert!(!may_be_local(
+            "%a = atomicrmw add ptr addrspace(3) %s, i32 1 seq_cst"
+        ));
+        assert!(may_be_local(
+            "%a = atomicrmw add ptr addrspace(5) %l, i32 1 seq_cst"
+        ));
+        assert!(!may_be_local("store i32 1, ptr %p"));
     }
 }
