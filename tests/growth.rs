@@ -227,6 +227,25 @@ fn inspect_tells_what_is_compiled_by_the_quick_code_generator() {
     }
 }
 
+/// Many stores, and an atomic operation on the thread's own memory, which is made an ordinary one by the whole code
+/// generator alone.
+fn atomic_on_local_memory(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let cell = k.local(Type::U32);
+    cell.set(data.z.at(data.i).get());
+    let address = k.var("address", cell.address().to_generic());
+    // SAFETY: the address of this thread's cell.
+    let place = unsafe { address.get().deref() };
+    place.atomic_add(size);
+    stores_in_branches(k, data, size);
+    data.z.at(data.i).set(cell.get());
+}
+
+#[test]
+fn atomic_operations_on_local_memory_are_compiled_in_large_kernels() {
+    let (_, why) = effort(CompileOptions::default(), atomic_on_local_memory, 1_200);
+    assert_eq!(why, None);
+}
+
 #[test]
 fn inspect_tells_what_is_compiled_with_few_passes() {
     let inspect = |describe, size| effort(CompileOptions::default(), describe, size);
