@@ -148,6 +148,53 @@ shifts! {
     #[kernel] redefined
 }
 
+shifts! {
+    #[kernel(max_registers(24))] with_few
+    #[kernel(launch_bounds(128))] in_small_blocks
+}
+
+#[test]
+fn registers_are_limited_by_the_options_where_the_kernel_does_not_say() -> Result<()> {
+    let limits = |kernel: Inspection| -> Result<String> {
+        let lines = kernel.ptx()?.lines().map(str::trim);
+        let limits: Vec<&str> = lines.filter(|line| line.starts_with(".max")).collect();
+        Ok(limits.join(" "))
+    };
+    let limited = || CompileOptions::default().max_registers(40);
+    assert_eq!(limits(inspect(&plain, CompileOptions::default())?)?, "");
+    assert_eq!(limits(inspect(&plain, limited())?)?, ".maxnreg 40");
+    assert_eq!(limits(inspect(&with_few, limited())?)?, ".maxnreg 24");
+    assert_eq!(
+        limits(inspect(&in_small_blocks, limited())?)?,
+        ".maxntid 128"
+    );
+    assert!(
+        inspect(&plain, limited())?
+            .ir()
+            .contains("max_registers(40)"),
+        "what was chosen is seen in the IR"
+    );
+    // What gathers is given no more.
+    assert!(gather(limited())?.contains("\n.maxnreg 40"));
+    // A CPU's code is what it is without, and a number that is none is refused there, too.
+    let on_cpu = |options| {
+        let jit = Jit::builder()
+            .device(Device::cpu())
+            .compile(options)
+            .build()?;
+        let (x, mut y) = (jit.zeros::<f32>(4)?, jit.zeros::<f32>(4)?);
+        let inspection = jit.inspect_block(&plain, 32, args!(&x, &mut y))?;
+        inspection.llvm().map(str::to_owned)
+    };
+    assert_eq!(on_cpu(limited())?, on_cpu(CompileOptions::default())?);
+    let wrong = on_cpu(CompileOptions::default().max_registers(1000)).unwrap_err();
+    assert!(
+        wrong.to_string().contains("16 to 255 registers, not 1000"),
+        "{wrong}"
+    );
+    Ok(())
+}
+
 #[test]
 fn a_kernel_that_chooses_otherwise_is_another_and_says_so() -> Result<()> {
     let jit = Jit::builder().device(Device::cpu()).build()?;
@@ -171,6 +218,7 @@ fn a_kernel_that_chooses_otherwise_is_another_and_says_so() -> Result<()> {
         CompileOptions::default().clamped(),
         CompileOptions::default().unroll(Unroll::Never),
         CompileOptions::default().inline_threshold(7),
+        CompileOptions::default().max_registers(64),
     ] {
         assert_ne!(key(CompileOptions::default())?, key(other)?);
     }

@@ -183,20 +183,72 @@ fn branches(k: &KernelBuilder, data: &Data<'_>, size: u32) {
     data.z.at(data.i).set(most.get());
 }
 
-#[test]
-fn inspect_tells_what_is_compiled_with_few_passes() {
+/// The passes that a kernel for a GPU is compiled with, and why LLVM does less for it than for others.
+fn effort(options: CompileOptions, describe: Family, size: u32) -> (String, Option<String>) {
     let target = Target::Ptx(PtxTarget::for_sm(90));
-    let options = JitOptions::default().target(target);
+    let options = JitOptions::default().target(target).compile(options);
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
     let x = jit.zeros::<f64>(1).expect("memory");
     let mut y = jit.zeros::<f64>(1).expect("memory");
     let mut z = jit.zeros::<u32>(1).expect("memory");
-    let mut inspect = |describe: Family, size: u32| {
-        let inspection = jit.inspect(&kernel("k", describe, size), args!(&x, &mut y, &mut z));
-        let inspection = inspection.expect("arguments that fit");
-        let passes = inspection.passes().expect("PTX is made by LLVM").to_owned();
-        (passes, inspection.reduced().map(str::to_owned))
-    };
+    let inspection = jit.inspect(&kernel("k", describe, size), args!(&x, &mut y, &mut z));
+    let inspection = inspection.expect("arguments that fit");
+    let passes = inspection.passes().expect("PTX is made by LLVM").to_owned();
+    (passes, inspection.reduced().map(str::to_owned))
+}
+
+/// Branches one after the other, each with an address of its own.
+fn stores_in_branches(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let most = data.z.at(data.i).get();
+    for j in 0..size {
+        k.if_(most.lt(j), || data.z.at(data.i * 3u32 + 7 * j).set(j));
+    }
+}
+
+#[test]
+fn inspect_tells_what_is_compiled_by_the_quick_code_generator() {
+    // SAFETY: nothing is launched with them.
+    let unchecked = unsafe { CompileOptions::default().unchecked() };
+    for options in [CompileOptions::default(), unchecked] {
+        let (all, none) = effort(options.clone(), stores_in_branches, 100);
+        assert_eq!(none, None);
+        let (passes, why) = effort(options.clone(), stores_in_branches, 1_200);
+        assert_eq!(passes, all, "it is the code generator that does less");
+        let why = why.expect("it has more than a thousand addresses");
+        assert!(
+            why.ends_with(" sums, products and addresses, more than 1000"),
+            "{why}"
+        );
+        // Few passes and the quick code generator.
+        let (few, why) = effort(options, stores_in_branches, 2_501);
+        assert_ne!(few, all);
+        let why = why.expect("it is large");
+        assert!(why.ends_with(" blocks, more than 5000"), "{why}");
+    }
+}
+
+/// Many stores, and an atomic operation on the thread's own memory, which is made an ordinary one by the whole code
+/// generator alone.
+fn atomic_on_local_memory(k: &KernelBuilder, data: &Data<'_>, size: u32) {
+    let cell = k.local(Type::U32);
+    cell.set(data.z.at(data.i).get());
+    let address = k.var("address", cell.address().to_generic());
+    // SAFETY: the address of this thread's cell.
+    let place = unsafe { address.get().deref() };
+    place.atomic_add(size);
+    stores_in_branches(k, data, size);
+    data.z.at(data.i).set(cell.get());
+}
+
+#[test]
+fn atomic_operations_on_local_memory_are_compiled_in_large_kernels() {
+    let (_, why) = effort(CompileOptions::default(), atomic_on_local_memory, 1_200);
+    assert_eq!(why, None);
+}
+
+#[test]
+fn inspect_tells_what_is_compiled_with_few_passes() {
+    let inspect = |describe, size| effort(CompileOptions::default(), describe, size);
     let (all, none) = inspect(branches, 100);
     assert_eq!(none, None);
     let (few, why) = inspect(nested, 65);

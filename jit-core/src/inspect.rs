@@ -23,7 +23,7 @@ pub(crate) struct Recorder {
     passes: Mutex<Passes>,
 }
 
-/// The passes that LLVM runs, and why they are fewer than was asked for.
+/// The passes that LLVM runs, and why it does less than was asked for.
 #[derive(Clone, Debug, Default)]
 struct Passes {
     text: Option<String>,
@@ -187,8 +187,9 @@ impl Inspection {
     }
 
     /// Why LLVM did less than was asked for: a kernel of very many instructions, blocks or nested loops is
-    /// compiled with the few passes whose time grows as it does, and a loop that would become very long is not unrolled. `None`
-    /// for an ordinary kernel, and where a hook says the passes.
+    /// compiled with the few passes whose time grows as it does, one of more than a thousand sums, products and addresses by
+    /// the code generator for NVIDIA's GPUs without its own optimizations, and a loop that would become very long is not
+    /// unrolled. `None` for an ordinary kernel; of the passes it is not said where a hook says them.
     pub fn reduced(&self) -> Option<&str> {
         self.passes.reduced.as_deref()
     }

@@ -125,6 +125,11 @@ pub trait LlvmKernel<'a> {
         None
     }
 
+    /// Why the code generator does less for the module, which passes have run on, than for others, if it does.
+    fn reduced_emission(&self) -> Option<String> {
+        None
+    }
+
     /// Runs a pass pipeline.
     ///
     /// # Errors

@@ -24,6 +24,9 @@ pub struct CompileOptions {
     /// Up to which cost LLVM inlines device functions in GPU code that do not say it themselves, in kernels that do not
     /// either; `None`: as it judges.
     pub inline_threshold: Option<u32>,
+    /// How many registers a thread of a GPU may have in kernels that say neither that nor how large blocks are; 0: as
+    /// many as the GPU's assembler gives it.
+    pub max_registers: u32,
     /// What an index out of bounds does in kernels that do not say it themselves; safe code cannot set it to
     /// [`Bounds::Unchecked`].
     bounds: Bounds,
@@ -39,6 +42,7 @@ impl Default for CompileOptions {
             fast: FastMath::NONE,
             unroll: Unroll::Auto,
             inline_threshold: None,
+            max_registers: 0,
             bounds: Bounds::Checked,
         }
     }
@@ -127,6 +131,24 @@ impl CompileOptions {
         }
     }
 
+    /// Limits the registers of a thread to a number from 16 to 255, in kernels that have neither `max_registers` nor
+    /// `launch_bounds`, as nvcc's `--maxrregcount` does (CUDA C++ Programming Guide, "Maximum Number of Registers per
+    /// Thread"); 0 is no limit. It changes no result, and no code for CPUs, whose registers nobody shares. With another
+    /// number no kernel compiles.
+    ///
+    /// ```
+    /// use kiln_codegen::CompileOptions;
+    ///
+    /// assert_eq!(CompileOptions::default().max_registers(64).max_registers, 64);
+    /// ```
+    #[must_use]
+    pub fn max_registers(self, registers: u32) -> CompileOptions {
+        CompileOptions {
+            max_registers: registers,
+            ..self
+        }
+    }
+
     /// Has an index out of bounds be that of the last element, in kernels that do not say it themselves. An
     /// access of a slice without elements still ends its thread.
     ///
@@ -183,6 +205,7 @@ impl CompileOptions {
             fast,
             unroll,
             inline_threshold,
+            max_registers,
             bounds,
         } = self;
         let changed = |change: &dyn Fn(&mut CompileOptions)| {
@@ -203,6 +226,7 @@ impl CompileOptions {
             _ => Unroll::Never,
         };
         let threshold = inline_threshold.map_or(7, |cost| cost ^ 1);
+        let registers = if *max_registers == 64 { 32 } else { 64 };
         let bounds = match bounds {
             Bounds::Clamped => Bounds::Checked,
             _ => Bounds::Clamped,
@@ -221,6 +245,7 @@ impl CompileOptions {
                 "inline_threshold",
                 changed(&|o| o.inline_threshold = Some(threshold)),
             ),
+            ("max_registers", changed(&|o| o.max_registers = registers)),
             ("bounds", changed(&|o| o.bounds = bounds)),
         ]
     }

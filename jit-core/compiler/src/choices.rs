@@ -25,16 +25,21 @@ pub(crate) fn write_out(module: &mut Module, options: &CompileOptions) {
     });
 }
 
-/// Has loops that do not say how they are unrolled be unrolled as is chosen, and the kernel say what it inlines.
+/// Has loops that do not say how they are unrolled be unrolled as is chosen, and the kernel say what it inlines and how many
+/// registers it has.
 fn give_limits(module: &mut Module, own: Choices, options: &CompileOptions) {
     let chosen = match own.unroll {
         Unroll::Auto => options.unroll,
         own => own,
     };
     if let Some(kernel) = module.kernel() {
+        let has_bounds = module.functions[kernel].launch_bounds.is_some();
         let choices = &mut module.functions[kernel].choices;
         choices.unroll = chosen;
         choices.inline_threshold = own.inline_threshold.or(options.inline_threshold);
+        if own.max_registers == 0 && !has_bounds {
+            choices.max_registers = options.max_registers;
+        }
     }
     if chosen == Unroll::Auto {
         return;

@@ -326,8 +326,8 @@ impl ThroughLlvm {
                 Ok(())
             })?;
         let reduced = llvm.reduced().filter(|_| changed_by.is_none());
-        passing.passes(&passes, reduced);
         let optimized = llvm.optimize(&passes);
+        passing.passes(&passes, reduced.or_else(|| llvm.reduced_emission()));
         self.passes_run(optimized, llvm, changed_by.as_deref())
     }
 

@@ -91,8 +91,8 @@ pub trait StageObserver: Sync {
     /// are told once for each hook, with the time of all.
     fn hook(&self, _kernel: &str, _step: &HookStep<'_>) {}
 
-    /// LLVM is about to run these passes, in the notation of its `opt -passes`. `reduced` says why they are fewer than the
-    /// kernel's options ask for, if they are.
+    /// LLVM has run these passes, in the notation of its `opt -passes`. `reduced` says why they are fewer than the
+    /// kernel's options ask for, or why the code generator does less than for other kernels, if it is so.
     fn passes(&self, _kernel: &str, _passes: &str, _reduced: Option<&str>) {}
 
     /// Whether the observer will ask for texts, of LLVM's stages and of what hooks leave, which cost time to print.
@@ -297,7 +297,7 @@ impl Passing {
         });
     }
 
-    /// LLVM is about to run passes.
+    /// LLVM has run passes.
     pub(crate) fn passes(&mut self, passes: &str, reduced: Option<String>) {
         let passes = passes.to_owned();
         self.list.push(Passed::Passes { passes, reduced });

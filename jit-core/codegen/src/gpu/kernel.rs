@@ -38,6 +38,11 @@ pub(super) trait BackEnd: Sized {
         None
     }
 
+    /// Says why it does no more for a module that passes have run on than it must, if it does.
+    fn reduced(&self, _module: &LlvmModule<'_>) -> Option<String> {
+        None
+    }
+
     /// Makes the code, and may change the module.
     ///
     /// # Errors
@@ -110,6 +115,10 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     fn reduced(&self) -> Option<String> {
         let reduced = self.effort.reduced.clone();
         reduced.or_else(|| left_as_loop(self.job.legal))
+    }
+
+    fn reduced_emission(&self) -> Option<String> {
+        self.back_end.reduced(&self.module)
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {

@@ -1,12 +1,14 @@
 //! PTX for NVIDIA's GPUs.
 
+use inkwell::AddressSpace as LlvmSpace;
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
+use inkwell::values::{BasicValueEnum, InstructionOpcode, InstructionValue};
 
-use kiln_ir::Processor;
 use kiln_ir::code::{Code, PtxCode};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
+use kiln_ir::{AddressSpace, Processor};
 
 use super::cold;
 use super::inline_ptx::WrittenPtx;
@@ -17,10 +19,12 @@ use super::lower::DYNAMIC_SHARED;
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use super::recomputed::{WORTH, recompute};
+use super::types::space_number;
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
 use crate::llvm::LLVM_VERSION;
+use crate::llvm::effort::reduced_emission;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 
@@ -90,23 +94,57 @@ impl BackEnd for PtxBackEnd {
         ptxas::write_around(context, module)
     }
 
+    fn reduced(&self, module: &LlvmModule<'_>) -> Option<String> {
+        match may_be_atomic_on_local(module) {
+            true => None,
+            false => reduced_emission(module),
+        }
+    }
+
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
+        let (session, module) = (kernel.job.session, &kernel.module);
+        // Before anything is added that was not there when it was told.
+        let reduced = self.reduced(module);
         kernel.prepare_emission()?;
-        recompute(kernel.job.context, &kernel.module, WORTH)?;
-        cold::move_to_end(&kernel.module);
-        let text = kernel
-            .machine
-            .emit_assembly(kernel.job.session, &kernel.module)?;
-        let text = ptxas::write_around_in_text(&keep_directives(text));
-        let text = match kernel.job.options.gather_registers {
-            true => ptxas::give_registers(&text),
-            false => text.as_str().into(),
+        recompute(kernel.job.context, module, WORTH)?;
+        cold::move_to_end(module);
+        let text = match reduced {
+            None => kernel.machine.emit_assembly(session, module)?,
+            Some(_) => kernel.machine.quick()?.emit_assembly(session, module)?,
         };
+        let gather_registers = kernel.job.options.gather_registers;
+        let text = ptxas::write_around_in_text(&keep_directives(text), gather_registers);
         Ok(Code::Ptx(PtxCode {
             text: text.into(),
             entry: kernel.entry(),
             assembled: None,
         }))
+    }
+}
+
+/// Whether an atomic operation has an address that may be of local memory, on which there are none: only the whole code
+/// generator sees which those are and makes ordinary accesses of them; the quick one ends the compile ("Cannot select").
+fn may_be_atomic_on_local(module: &LlvmModule<'_>) -> bool {
+    let blocks = module
+        .get_functions()
+        .flat_map(|function| function.get_basic_block_iter());
+    let mut instructions = blocks.flat_map(|block| block.get_instructions());
+    let all_threads = [AddressSpace::Global, AddressSpace::Shared];
+    let all_threads = all_threads.map(|space| LlvmSpace::from(space_number(space)));
+    instructions.any(|instruction| {
+        let is_atomic = matches!(
+            instruction.get_opcode(),
+            InstructionOpcode::AtomicRMW | InstructionOpcode::AtomicCmpXchg
+        );
+        is_atomic && !address_space(instruction).is_some_and(|space| all_threads.contains(&space))
+    })
+}
+
+/// The address space of what an instruction takes first, if that is an address.
+fn address_space(instruction: InstructionValue<'_>) -> Option<LlvmSpace> {
+    match instruction.get_operand(0)?.value()? {
+        BasicValueEnum::PointerValue(address) => Some(address.get_type().get_address_space()),
+        _ => None,
     }
 }
 
@@ -123,5 +161,49 @@ fn has_instruction(name: &str, float: Option<Float>) -> bool {
         "exp2" => float != Some(Float::F64),
         "canonicalize" => float != Some(Float::BF16),
         _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::*;
+    use crate::llvm::session::on_compile_thread;
+
+    /// Whether a module with such an operation may have an atomic one on local memory: `%p` is generic, `%q` in global, `%s`
+    /// in shared and `%l` in local memory.
+    fn may_be_local(operation: &'static str) -> bool {
+        let found = move || -> Result<bool, BackendError> {
+            let context = Context::create();
+            let text = format!(
+                "define void @f(ptr %p, ptr addrspace(1) %q, ptr addrspace(3) %s, ptr addrspace(5) %l) {{\n{operation}\nret void\n}}\n\0"
+            );
+            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
+            let module = context
+                .create_module_from_ir(buffer)
+                .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
+            Ok(may_be_atomic_on_local(&module))
+        };
+        let found = on_compile_thread("atomic", found).expect("LLVM is there");
+        found.expect("it is a module")
+    }
+
+    #[test]
+    fn atomic_operations_that_may_be_on_local_memory_are_found() {
+        assert!(may_be_local("%a = atomicrmw add ptr %p, i32 1 seq_cst"));
+        assert!(may_be_local(
+            "%a = cmpxchg ptr %p, i32 1, i32 2 seq_cst seq_cst"
+        ));
+        assert!(!may_be_local(
+            "%a = atomicrmw add ptr addrspace(1) %q, i32 1 seq_cst"
+        ));
+        assert!(!may_be_local(
+            "%a = atomicrmw add ptr addrspace(3) %s, i32 1 seq_cst"
+        ));
+        assert!(may_be_local(
+            "%a = atomicrmw add ptr addrspace(5) %l, i32 1 seq_cst"
+        ));
+        assert!(!may_be_local("store i32 1, ptr %p"));
     }
 }

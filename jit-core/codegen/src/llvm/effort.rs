@@ -10,7 +10,8 @@
 //!
 //! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested, and those that compare
 //! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks or [`LONG`] instructions, get few passes, too
-//! ([`EffortForGpu`]). What `ptxas` takes is its own.
+//! ([`EffortForGpu`]), and those with a function of more than [`SUMS`] addresses the quick code generator
+//! ([`reduced_emission`]). What `ptxas` takes is its own.
 
 use std::ffi::{CStr, c_int};
 
@@ -21,7 +22,7 @@ use inkwell::llvm_sys::support::LLVMParseCommandLineOptions;
 use inkwell::llvm_sys::target::LLVMSizeOfTypeInBits;
 use inkwell::module::Module;
 use inkwell::targets::TargetData;
-use inkwell::values::{AsValueRef as _, InstructionValue};
+use inkwell::values::{AsValueRef as _, FunctionValue, InstructionOpcode, InstructionValue};
 
 use kiln_ir::{Function, Region};
 
@@ -127,12 +128,39 @@ const MANY: usize = 5_000;
 /// takes twice the time for each that a block of a tenth takes.
 const LONG: usize = 64_000;
 
+/// The most sums, products and addresses of one function that LLVM's whole code generator for NVIDIA's GPUs is used for, of
+/// a module that passes have run on. Its strength reduction of straight-line code compares them in pairs
+/// (llvm-project issue 162376): 1,000 branches with a load each take 1.5 s, 4,000 take 25. LLVM's option `-opt-disable`
+/// leaves it out in the whole process, also where a hook's pipeline names it, and for small kernels it pays.
+const SUMS: usize = 1_000;
+
 /// The passes for a GPU.
 pub(crate) struct EffortForGpu {
     /// The pipeline.
     pub(crate) passes: String,
     /// Says why the passes are fewer than the options ask for.
     pub(crate) reduced: Option<String>,
+}
+
+/// Says why the code generator for NVIDIA's GPUs is to do no more for a module than it must, if it is.
+pub(crate) fn reduced_emission(module: &Module<'_>) -> Option<String> {
+    let most = module.get_functions().map(sums).max().unwrap_or(0);
+    (most > SUMS).then(|| {
+        format!("a function of it has {most} sums, products and addresses, more than {SUMS}")
+    })
+}
+
+/// How many sums, products and addresses a function computes.
+fn sums(function: FunctionValue<'_>) -> usize {
+    let blocks = function.get_basic_block_iter();
+    let opcodes = blocks.flat_map(|block| block.get_instructions().map(|inst| inst.get_opcode()));
+    let compared = |opcode: &InstructionOpcode| {
+        matches!(
+            opcode,
+            InstructionOpcode::Add | InstructionOpcode::Mul | InstructionOpcode::GetElementPtr
+        )
+    };
+    opcodes.filter(compared).count()
 }
 
 impl EffortForGpu {

@@ -211,6 +211,23 @@ impl Machine {
         }
     }
 
+    /// A machine for what this one is for, with a code generator that does what it must and no more, in time that grows as the
+    /// module does.
+    ///
+    /// # Errors
+    /// As [`Machine::new`].
+    pub(crate) fn quick(&self) -> Result<Machine, BackendError> {
+        let (cpu, features) = (self.machine.get_cpu(), self.machine.get_feature_string());
+        let triple = self.machine.get_triple();
+        let level = OptimizationLevel::None;
+        Machine::new(
+            triple,
+            &cpu.to_string_lossy(),
+            &features.to_string_lossy(),
+            level,
+        )
+    }
+
     /// Sizes, offsets and alignments of LLVM types on this target.
     pub(crate) fn target_data(&self) -> TargetData {
         self.machine.get_target_data()

@@ -148,6 +148,50 @@ fn optimized(text: String, pipeline: impl Into<String>) -> String {
         .expect("LLVM compiles it")
 }
 
+/// Products of one number by three in a row, which strength reduction makes sums of.
+const IN_A_ROW: &str = r#"
+define void @row(i32 %b, i32 %s, ptr addrspace(1) %p) {
+  %x = mul i32 %b, %s
+  store volatile i32 %x, ptr addrspace(1) %p
+  %b1 = add i32 %b, 1
+  %y = mul i32 %b1, %s
+  store volatile i32 %y, ptr addrspace(1) %p
+  %b2 = add i32 %b, 2
+  %z = mul i32 %b2, %s
+  store volatile i32 %z, ptr addrspace(1) %p
+  ret void
+}
+"#;
+
+#[test]
+fn a_quick_machine_is_the_same_machine_without_strength_reduction() {
+    let run = || -> Result<[String; 2], BackendError> {
+        let machine = Machine::nvptx(90, 83)?;
+        let emitted = |machine: &Machine| {
+            let context = Context::create();
+            let session = Session::new(&context);
+            let module = parse(&context, IN_A_ROW);
+            machine.prepare(&module);
+            machine.emit_assembly(&session, &module)
+        };
+        Ok([emitted(&machine)?, emitted(&machine.quick()?)?])
+    };
+    let texts = on_compile_thread("k", run).expect("the thread ends by itself");
+    let [whole, quick] = texts.expect("LLVM compiles it");
+    for text in [&whole, &quick] {
+        assert!(
+            text.contains(".version 8.3") && text.contains(".target sm_90"),
+            "{text}"
+        );
+    }
+    let products = |text: &str| text.matches("mul.lo.s32").count();
+    assert_eq!(
+        [products(&whole), products(&quick)],
+        [1, 3],
+        "{whole}\n{quick}"
+    );
+}
+
 #[test]
 fn the_loop_vectorizer_runs_where_a_loop_asks_for_it() {
     for level in OptLevel::ALL {

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::chain;
+use super::{Code, chain};
 
 /// Random numbers (Marsaglia, "Xorshift RNGs", 2003).
 struct Random(u64);
@@ -193,7 +193,7 @@ fn random_loops_read_where_they_did() {
     let (mut chained, mut running) = (0, 0);
     for _ in 0..20_000 {
         let function = function(&mut random);
-        let made = chain(&function);
+        let made = chain(&function, &Code::all(&function));
         if made == function {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::text::registers;
+use super::text::{functions, registers};
 
 /// A register of a function, by its place in [`Code::names`] and [`Code::words`].
 pub(super) type Register = usize;
@@ -56,13 +56,18 @@ pub(super) struct Code<'a> {
 }
 
 impl<'a> Code<'a> {
+    /// Reads each of the [`functions`] of a text.
+    pub(super) fn all(ptx: &'a str) -> Vec<Option<Code<'a>>> {
+        functions(ptx).map(Code::read).collect()
+    }
+
     /// Reads a function; `None` if its branches do not say where they go to: by a table, or to labels of inline PTX that
     /// are there twice.
     pub(super) fn read(function: &'a str) -> Option<Code<'a>> {
         let mut code = Code::default();
         let mut begin = 0;
         for (at, line) in function.lines().enumerate() {
-            let line = line.split("//").next().unwrap_or_default().trim();
+            let line = without_comment(line).trim_ascii();
             if let Some(label) = line.strip_suffix(':').filter(|label| !label.contains(' ')) {
                 code.end_block(&mut begin);
                 if code.labels.insert(label, code.blocks.len()).is_some() {
@@ -100,19 +105,23 @@ impl<'a> Code<'a> {
             Some('[') | None => 0,
             Some(_) => operands.find(',').unwrap_or(operands.len()),
         };
+        let (mut writes, mut reads) = (Vec::new(), Vec::new());
+        self.registers(&operands[..end], &mut writes);
+        self.registers(condition, &mut reads);
+        self.registers(&operands[end..], &mut reads);
         Instruction {
             line: at,
             opcode,
             operands,
             conditional: !condition.is_empty(),
-            writes: self.registers(&operands[..end]),
-            reads: [self.registers(condition), self.registers(&operands[end..])].concat(),
+            writes,
+            reads,
         }
     }
 
     /// The registers that a text names, without special ones, of which only some end in a number.
-    fn registers(&mut self, text: &'a str) -> Vec<Register> {
-        let named = registers(text).filter_map(|name| {
+    fn registers(&mut self, text: &'a str, named: &mut Vec<Register>) {
+        named.extend(registers(text).filter_map(|name| {
             let kind = name.trim_end_matches(|c: char| c.is_ascii_digit());
             let words = match kind {
                 _ if kind == name => return None,
@@ -129,8 +138,7 @@ impl<'a> Code<'a> {
                 self.names.push(name);
             }
             Some(register)
-        });
-        named.collect()
+        }));
     }
 
     fn end_block(&mut self, begin: &mut usize) {
@@ -164,4 +172,11 @@ impl<'a> Code<'a> {
         all.all(|instruction| !instruction.opcode.starts_with("brx"))
             .then_some(())
     }
+}
+
+/// What stands in a line before `//`.
+fn without_comment(line: &str) -> &str {
+    let mut slashes = line.match_indices('/').map(|(at, _)| at);
+    let comment = slashes.find(|at| line[at + 1..].starts_with('/'));
+    &line[..comment.unwrap_or(line.len())]
 }

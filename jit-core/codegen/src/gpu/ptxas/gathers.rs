@@ -18,7 +18,6 @@ use std::collections::HashMap;
 use super::code::{Code, Instruction, Register};
 use super::loops::innermost;
 use super::pressure::pressure;
-use super::text::functions;
 
 /// How many registers a thread may have.
 const REGISTERS: usize = 64;
@@ -48,9 +47,9 @@ const SAID: [&str; 2] = [".maxnreg", ".minnctapersm"];
 /// Architectures whose blocks have half as many registers.
 const SMALL: [&str; 2] = [".target sm_53", ".target sm_62"];
 
-/// Says that a kernel may have more registers than `ptxas` gives it, where loops gather.
-pub(crate) fn give_registers(ptx: &str) -> Cow<'_, str> {
-    let Some(body) = entry_body(ptx).filter(|_| gathers(ptx)) else {
+/// Says that a kernel may have more registers than `ptxas` gives it, where loops gather, in a text that was read.
+pub(super) fn give_registers<'p>(ptx: &'p str, read: &[Option<Code<'_>>]) -> Cow<'p, str> {
+    let Some(body) = entry_body(ptx).filter(|_| gathers(ptx, read)) else {
         return Cow::Borrowed(ptx);
     };
     let (before, behind) = ptx.split_at(body);
@@ -66,12 +65,12 @@ fn entry_body(ptx: &str) -> Option<usize> {
 }
 
 /// Whether a text is a kernel that is to have more registers.
-fn gathers(ptx: &str) -> bool {
+fn gathers(ptx: &str, read: &[Option<Code<'_>>]) -> bool {
     let mut never = SAID.iter().chain(&SMALL);
     if never.any(|said| ptx.contains(said)) || ptx.matches('\n').count() > LARGE {
         return false;
     }
-    let Some(functions) = functions(ptx).map(Code::read).collect::<Option<Vec<_>>>() else {
+    let Some(functions) = read.iter().map(Option::as_ref).collect::<Option<Vec<_>>>() else {
         return false;
     };
     let mut instructions = functions.iter().flat_map(|code| &code.instructions);
@@ -83,7 +82,8 @@ fn gathers(ptx: &str) -> bool {
             .iter()
             .any(|blocks| waits_twice(code, blocks))
     };
-    functions.iter().any(waits) && functions.iter().all(|code| pressure(code) <= NEEDED)
+    functions.iter().any(|code| waits(code))
+        && functions.iter().all(|code| pressure(code) <= NEEDED)
 }
 
 /// Whether an instruction calls a function that comes back, of which other registers are held meanwhile.
@@ -228,7 +228,7 @@ mod tests {
     }
 
     fn is_given(ptx: &str) -> bool {
-        let given = give_registers(ptx);
+        let given = give_registers(ptx, &Code::all(ptx));
         let mut lines = given.lines().zip(ptx.lines());
         let first = lines.find(|(given, ptx)| given != ptx);
         first.is_some_and(|(given, ptx)| given.starts_with(".maxnreg 64 //") && ptx == "{")

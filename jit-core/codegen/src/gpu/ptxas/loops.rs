@@ -1,6 +1,27 @@
 //! Innermost loops of a function, and what runs before what.
 
+use std::collections::HashSet;
+
 use super::code::Code;
+
+/// Whether a text has a branch to a label above it, as each loop has: whether to read it at all.
+pub(super) fn may_loop(ptx: &str) -> bool {
+    let mut labels = HashSet::new();
+    ptx.lines().any(|line| {
+        let line = line.trim_ascii();
+        if let Some(label) = line.strip_suffix(':') {
+            labels.insert(label);
+            return false;
+        }
+        let instruction = match line.strip_prefix('@') {
+            Some(behind) => behind.split_once(' ').map_or("", |(_, behind)| behind),
+            None => line,
+        };
+        let target = instruction.trim_ascii_start().strip_prefix("bra");
+        let target = target.and_then(|behind| behind.split_ascii_whitespace().last());
+        target.is_some_and(|target| labels.contains(target.trim_end_matches(';')))
+    })
+}
 
 /// The innermost loops, each as its blocks.
 pub(super) fn innermost(code: &Code<'_>) -> Vec<Vec<usize>> {

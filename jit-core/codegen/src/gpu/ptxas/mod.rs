@@ -43,8 +43,7 @@ use inkwell::values::{
 };
 
 use crate::llvm::error::BackendError;
-
-pub(crate) use gathers::give_registers;
+use code::Code;
 
 #[cfg(feature = "gpu-on-host")]
 pub(crate) use differences::SUMS;
@@ -66,14 +65,25 @@ pub(crate) fn writes(template: &str) -> bool {
     [BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64].contains(&template)
 }
 
-/// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong.
-pub(crate) fn write_around_in_text(ptx: &str) -> String {
+/// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong, and gives kernels whose loops gather
+/// more registers, if they may have them.
+pub(crate) fn write_around_in_text(ptx: &str, gather_registers: bool) -> String {
     // Pairs in parts are operations on 16 bits.
     let right = short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned();
-    match strides::chain(&right) {
-        Cow::Owned(chained) => chained,
-        Cow::Borrowed(_) => right,
+    // What comes next is about loops.
+    if !loops::may_loop(&right) {
+        return right;
     }
+    let read = Code::all(&right);
+    let chained = strides::chain(&right, &read);
+    if !gather_registers {
+        return chained.into_owned();
+    }
+    match &chained {
+        Cow::Borrowed(same) => gathers::give_registers(same, &read),
+        Cow::Owned(changed) => gathers::give_registers(changed, &Code::all(changed)),
+    }
+    .into_owned()
 }
 
 /// All instructions of a module that are one of these.

@@ -182,6 +182,7 @@ fn next(
 #[cfg(test)]
 mod tests {
     use super::super::strides::chain;
+    use super::Code;
 
     /// A loop that is entered so, has this in its turns and is followed by that.
     fn chained(before: &str, turn: &str, behind: &str) -> String {
@@ -194,7 +195,7 @@ mod tests {
              \tadd.s64 \t%rd4, %rd3, %rd2;\n\tadd.s64 \t%rd5, %rd9, %rd3;\n\tmul.lo.s64 \t%rd6, %rd2, 3;\n{before}\
              $L__BB0_1:\n{turn}{back}{behind}\tret;\n}}\n"
         );
-        chain(&function).replace('\t', "")
+        chain(&function, &Code::all(&function)).replace('\t', "")
     }
 
     const BEFORE: &str = "\tmov.b64 \t%rd1, 0;\n";

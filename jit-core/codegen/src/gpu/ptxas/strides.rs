@@ -35,9 +35,15 @@ const LOOKED_AT: usize = 64;
 /// The most lines of a function that is looked at: what this takes grows faster than the function does.
 const LARGE: usize = 10_000;
 
-/// Makes addresses of those before them.
-pub(super) fn chain(ptx: &str) -> Cow<'_, str> {
-    let chained: Vec<Cow<'_, str>> = functions(ptx).map(chain_function).collect();
+/// Makes addresses of those before them, in a text that was read.
+pub(super) fn chain<'p>(ptx: &'p str, read: &[Option<Code<'_>>]) -> Cow<'p, str> {
+    let chained = functions(ptx).zip(read);
+    let chained: Vec<Cow<'_, str>> = chained
+        .map(|(function, code)| match code {
+            Some(code) => chain_function(function, code),
+            None => Cow::Borrowed(function),
+        })
+        .collect();
     let mut all = chained.iter();
     match all.all(|function| matches!(function, Cow::Borrowed(_))) {
         true => Cow::Borrowed(ptx),
@@ -45,22 +51,21 @@ pub(super) fn chain(ptx: &str) -> Cow<'_, str> {
     }
 }
 
-fn chain_function(function: &str) -> Cow<'_, str> {
-    let is_large = function.lines().nth(LARGE).is_some();
-    let Some(code) = Code::read(function).filter(|_| !is_large) else {
+fn chain_function<'p>(function: &'p str, code: &Code<'_>) -> Cow<'p, str> {
+    if function.lines().nth(LARGE).is_some() {
         return Cow::Borrowed(function);
-    };
-    let values = Values::of(&code);
+    }
+    let values = Values::of(code);
     let mut lines = Lines::new();
-    for blocks in innermost(&code) {
+    for blocks in innermost(code) {
         for &block in &blocks {
             let chains = values.chained(block);
             for sum in chains.iter().flat_map(|chain| &chain.sums) {
-                lines.insert(code.instructions[sum.at].line, sum.text(&code));
+                lines.insert(code.instructions[sum.at].line, sum.text(code));
             }
-            if is_all_of(&code, &blocks, block) {
+            if is_all_of(code, &blocks, block) {
                 run_through(
-                    (function, &code),
+                    (function, code),
                     &values,
                     (&blocks, block),
                     &chains,
@@ -327,7 +332,7 @@ mod tests {
         let function = format!(
             "{{\n{strides}$L__BB0_1:\n{turn}\tsetp.lt.u64 \t%p1, %rd1, 800;\n\t@%p1 bra \t$L__BB0_1;\n\tret;\n}}\n"
         );
-        let chained = chain(&function);
+        let chained = chain(&function, &Code::all(&function));
         let (_, behind) = chained
             .split_once("$L__BB0_1:\n")
             .expect("the loop is there");
