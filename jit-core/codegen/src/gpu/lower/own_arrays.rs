@@ -63,7 +63,7 @@ fn indexes_own_arrays(function: &Function, region: Region, counter: Value) -> bo
             InstData::ElementPtr { ptr: of, index, .. }
             | InstData::SliceIndex {
                 slice: of, index, ..
-            } => comes_from(function, index, counter, DEEP) && is_own(function, of),
+            } => is_of_counter(function, index, counter) && is_own(function, of),
             _ => false,
         };
         let mut regions = data.regions().into_iter();
@@ -85,20 +85,35 @@ fn is_own(function: &Function, mut address: Value) -> bool {
     }
 }
 
-/// Whether a value is computed from another.
-fn comes_from(function: &Function, value: Value, from: Value, deep: u32) -> bool {
-    if value == from {
-        return true;
-    }
-    let operands = match defining(function, value) {
-        Some(&InstData::Binary { args, .. }) => args,
-        Some(&InstData::Unary { arg, .. } | &InstData::Cast { arg, .. }) => [arg, arg],
-        _ => return false,
+/// Whether a value is computed from a counter, and else from constants and counters of other loops alone: what is known of
+/// each turn once the loops are written out.
+fn is_of_counter(function: &Function, value: Value, counter: Value) -> bool {
+    let mut has_counter = false;
+    let is_known = is_of_counters(function, value, DEEP, &mut |found| {
+        has_counter |= found == counter
+    });
+    is_known && has_counter
+}
+
+fn is_of_counters(
+    function: &Function,
+    value: Value,
+    deep: u32,
+    counter: &mut impl FnMut(Value),
+) -> bool {
+    let Some(data) = defining(function, value) else {
+        counter(value);
+        return matches!(function.values[value].def, ValueDef::Index(_));
+    };
+    let operands = match *data {
+        InstData::Binary { args, .. } => args,
+        InstData::Unary { arg, .. } | InstData::Cast { arg, .. } => [arg, arg],
+        _ => return function.constant(value).is_some(),
     };
     deep > 0
         && operands
             .iter()
-            .any(|&operand| comes_from(function, operand, from, deep - 1))
+            .all(|&operand| is_of_counters(function, operand, deep - 1, counter))
 }
 
 fn defining(function: &Function, value: Value) -> Option<&InstData> {
