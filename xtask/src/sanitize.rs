@@ -35,6 +35,7 @@ const MIRI: &[(&[&str], Option<&str>)] = &[
 const LONG: &[&str] = &[
     "every_block_has_one_place",
     "any_bytes_are_read_to_an_end",
+    "only_long_lines_are_shortened",
     "races_are_found_as_defined",
 ];
 
