@@ -72,7 +72,7 @@ const MISTAKES: [Mistake; 4] = [
     Mistake {
         name: "iterates",
         right: "y[i] = a * x[i] + y[i];",
-        wrong: "y[i] = a * x.iter().last().unwrap();",
+        wrong: "y[i] = a * x.iter().cycle().last().unwrap();",
     },
     Mistake {
         name: "called_like_a_function",

@@ -22,7 +22,7 @@
 //! let text = jit.upload(b"one two three   four 5  ")?;
 //! let mut counts = jit.zeros(2)?;
 //! words.launch(&jit, (1, 32), &text, 12, &mut counts)?;
-//! assert_eq!(counts.to_vec()?, [3, 1]);
+//! assert_eq!(counts.to_vec()?, [3, 2]);
 //! # Ok(())
 //! # }
 //! ```
@@ -51,7 +51,7 @@ impl<'k> Character<'k> {
         self.0.eq(self.byte(byte))
     }
 
-    /// Whether it is from one character to another, by one comparison.
+    /// Whether the character is from one to another, by one comparison.
     fn within(self, low: u8, high: u8) -> Val<'k> {
         (self.0 - self.byte(low)).le(self.byte(high - low))
     }

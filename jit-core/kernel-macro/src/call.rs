@@ -30,6 +30,7 @@ fn has_arguments(path: &syn::Path) -> bool {
 }
 
 impl Translator<'_> {
+    // flat match
     pub(crate) fn call(&mut self, call: &ExprCall) -> Code {
         let (of, function) = match marked(&call.func) {
             Some((of, function)) => (Some(of), function),

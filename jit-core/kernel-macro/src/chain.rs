@@ -433,6 +433,7 @@ impl Open {
     }
 
     /// What is done with an item.
+    // flat match
     fn through(
         &mut self,
         adapters: &[(Adapter<'_>, Span)],

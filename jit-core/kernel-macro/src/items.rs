@@ -198,7 +198,7 @@ impl Translator<'_> {
         Some(iterator)
     }
 
-    /// So many behind those that are left out before, in 64 bits.
+    /// A number of items and those that are left out before them, in 64 bits.
     fn behind(&mut self, start: Option<&Code>, count: Code, span: Span) -> Code {
         let Some(start) = start else {
             return count;

@@ -23,16 +23,19 @@ impl<'k> Front<'k> {
             CompareOp::Ne if is_option || have_elements => {
                 self.not(self.compared(CompareOp::Eq, left, right))
             }
-            _ => match self
-                .builder
-                .with_types(|types| tuple_parts(types, left.ty()))
-            {
+            _ => match self.parts_of_tuple(left) {
                 Some(parts) => {
                     self.compared_tuples(op, left.eager(), right.eager(), 0..parts.len())
                 }
                 None => self.compare(op, left, right),
             },
         }
+    }
+
+    /// The types of the parts of a tuple; `None` of what is none.
+    fn parts_of_tuple(self, operand: Operand<'k>) -> Option<Vec<Type>> {
+        let ty = operand.ty();
+        self.builder.with_types(|types| tuple_parts(types, ty))
     }
 
     /// Tuples from a field on: the first fields that differ decide, as in Rust; of those that no order decides, none.
@@ -74,7 +77,7 @@ impl<'k> Front<'k> {
 }
 
 impl<'k> Operand<'k> {
-    /// Whether it is a slice or an array.
+    /// Whether this operand is a slice or an array.
     fn is_of_elements(self) -> bool {
         let b = self.builder;
         b.as_slice(self.ty()).is_some() || b.as_array(self.ty()).is_some()
