@@ -347,7 +347,7 @@ fn transform(x: &mut [Complex], columns: usize, step: f32) {
     }
 }
 
-/// The same where the loop with the factors is unrolled, so that the array is in registers.
+/// The same where the loop with the factors says that it is to be unrolled: the other is written out without.
 #[kernel]
 fn transform_unrolled(x: &mut [Complex], columns: usize, step: f32) {
     let i = global_id().x;

@@ -13,7 +13,7 @@ on_host_and_device! {
     slices_themselves rests_of_slices bound_by_reference assigned_through let_else_of_slices closures_of_pairs assigned_at_once
     tuples_compared tuples_in_order slices_compared arrays_compared parts_that_may_not_be_there
     parts_that_are_changed constant_slices byte_strings ranges_that_contain characters characters_changed defaults
-    ; of_windows
+    ; of_windows a_default_of_kernels
 }
 
 #[device_fn]
@@ -408,5 +408,36 @@ fn of_windows(jit: &Jit) -> Outcome {
     let (x, mut out) = (jit.upload(&x)?, jit.zeros::<i32>(1)?);
     windows.launch(jit, (1, 1), &x, &mut out)?;
     assert_eq!(out.to_vec()?, [peaks + products]);
+    Ok(())
+}
+
+#[repr(C)]
+#[derive(KernelType, Clone, Copy, Debug)]
+struct Place {
+    at: u32,
+}
+
+#[device_fn]
+impl Place {
+    fn default() -> Place {
+        Place {
+            at: global_id().x as u32,
+        }
+    }
+}
+
+#[kernel]
+fn places(out: &mut [u32]) {
+    let place = Place::default();
+    if let Some(out) = out.get_mut(global_id().x) {
+        *out = place.at;
+    }
+}
+
+/// A `default()` of the type's own is called by each thread: its value on the host would be another.
+fn a_default_of_kernels(jit: &Jit) -> Outcome {
+    let mut out = jit.zeros::<u32>(3)?;
+    places.launch(jit, (1, 32), &mut out)?;
+    assert_eq!(out.to_vec()?, [0, 1, 2]);
     Ok(())
 }

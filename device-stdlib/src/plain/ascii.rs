@@ -32,7 +32,7 @@ use kiln_jit_core::build::Val;
 use kiln_jit_core::front::macros::{Front, Operand, Receiver};
 use kiln_jit_core::ir::Type;
 
-use super::resolve::Method;
+use super::resolve::{Method, methods};
 
 /// A character as a method sees it.
 #[derive(Copy, Clone)]
@@ -88,32 +88,17 @@ impl<'k> Character<'k> {
     }
 }
 
-/// Methods by what they build of the character, and of another.
-macro_rules! methods {
-    ($($how:ident, $changes:literal: $name:ident = |$front:ident, $receiver:ident $(, $arg:ident)*| $value:expr;)*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl Method<{ method_name(stringify!($name)) }, ()> for u8 {
-            const RECEIVER: Receiver = Receiver::$how;
-            const CHANGES: bool = $changes;
-
-            fn call<'k>($front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
-                match args {
-                    &[$receiver $(, $arg)*] => $value,
-                    // rustc has counted them.
-                    _ => $front.unit(),
-                }
-            }
-        }
-    )*};
+/// Methods by what they build of the character.
+macro_rules! of_characters {
     ($($name:ident = |$c:ident| $value:expr;)*) => {
-        methods! { $(Value, false: $name = |front, receiver| {
+        methods! { $([] u8, Value, false: $name = |front, receiver| {
             let $c = Character::of(receiver);
             front.value($value)
         };)* }
     };
 }
 
-methods! {
+of_characters! {
     is_ascii = |c| c.within(0, 0x7f);
     is_ascii_alphabetic = |c| c.is_letter();
     is_ascii_alphanumeric = |c| c.is_letter() | c.within(b'0', b'9');
@@ -130,11 +115,11 @@ methods! {
 }
 
 methods! {
-    Value, false: eq_ignore_ascii_case = |front, one, other| {
+    [] u8, Value, false: eq_ignore_ascii_case = |front, one, other| {
         front.value(Character::of(one).lower().eq(Character::of(other).lower()))
     };
-    Mutable, true: make_ascii_lowercase = |front, receiver| assigned(front, receiver, Character::lower);
-    Mutable, true: make_ascii_uppercase = |front, receiver| assigned(front, receiver, Character::upper);
+    [] u8, Mutable, true: make_ascii_lowercase = |front, receiver| assigned(front, receiver, Character::lower);
+    [] u8, Mutable, true: make_ascii_uppercase = |front, receiver| assigned(front, receiver, Character::upper);
 }
 
 /// Assigns what becomes of the character behind a reference.

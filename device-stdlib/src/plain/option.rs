@@ -43,29 +43,7 @@ use kiln_jit_core::front::macros::{Front, InlineCall, Operand, Receiver};
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::DeviceType;
 
-use super::resolve::{InlineMethod, Method};
-
-/// Methods without closures: how they take their receiver, whether they change it, and what they build.
-macro_rules! methods {
-    ($(
-        [$($generics:tt)*] $t:ty, $how:ident, $changes:literal:
-        $name:ident = |$front:ident, $receiver:pat_param $(, $arg:pat_param)*| $value:expr;
-    )*) => {$(
-        #[diagnostic::do_not_recommend]
-        impl<$($generics)*> Method<{ method_name(stringify!($name)) }, ()> for $t {
-            const RECEIVER: Receiver = Receiver::$how;
-            const CHANGES: bool = $changes;
-
-            fn call<'k>($front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
-                match args {
-                    &[$receiver $(, $arg)*] => $value,
-                    // rustc has counted them.
-                    _ => $front.unit(),
-                }
-            }
-        }
-    )*};
-}
+use super::resolve::{InlineMethod, Method, methods};
 
 /// Methods with closures, as [`methods`] without: what else they take stands before them.
 macro_rules! with_closures {

@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use kiln_description::method_name;
 use kiln_jit_core::build::IntoVal as _;
 use kiln_jit_core::front::macros::{
-    Front, InlineCall, Operand, Pooled, Receiver, Receives, TypeOf,
+    Front, InlineCall, Named as _, Operand, Pooled, Receiver, Receives, TypeOf,
 };
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::value::DeviceType;
@@ -29,6 +29,29 @@ pub trait Method<const NAME: u64, Found: ?Sized> {
     /// Calls it. The first argument is the receiver; `types` are those written at the call.
     fn call<'k>(front: Front<'k>, types: &[Type], args: &[Operand<'k>]) -> Operand<'k>;
 }
+
+/// Methods without closures of types: how they take their receiver, whether they change it, and what they build.
+macro_rules! methods {
+    ($(
+        [$($generics:tt)*] $t:ty, $how:ident, $changes:literal:
+        $name:ident = |$front:ident, $receiver:pat_param $(, $arg:pat_param)*| $value:expr;
+    )*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> Method<{ method_name(stringify!($name)) }, ()> for $t {
+            const RECEIVER: Receiver = Receiver::$how;
+            const CHANGES: bool = $changes;
+
+            fn call<'k>($front: Front<'k>, _: &[Type], args: &[Operand<'k>]) -> Operand<'k> {
+                match args {
+                    &[$receiver $(, $arg)*] => $value,
+                    // rustc has counted them.
+                    _ => $front.unit(),
+                }
+            }
+        }
+    )*};
+}
+pub(super) use methods;
 
 /// A method that takes closures, by the number of its name; described in place of each call, as a closure describes what
 /// is around it.
@@ -266,6 +289,30 @@ impl HasFunction for Pooled {
 impl<T: ?Sized + FunctionInKernels> HasFunction for Without<T> {
     fn pooled(self) -> Pooled {
         T::none()
+    }
+}
+
+/// What an entry of a pool for `T::default()` is made of: a function of kernels where the type has one, otherwise the value
+/// that the host has.
+#[diagnostic::on_unimplemented(
+    message = "a kernel cannot have this `default()`",
+    note = "mark the `impl` block that it is in with `#[device_fn]`, or give the type `#[derive(KernelType)]`, so that its value is \
+            one of kernels"
+)]
+pub trait HasDefault {
+    /// The entry.
+    fn pooled_default(self, front: Front<'_>) -> Pooled;
+}
+
+impl HasDefault for Pooled {
+    fn pooled_default(self, _: Front<'_>) -> Pooled {
+        self
+    }
+}
+
+impl<T: DeviceType + Default> HasDefault for Without<T> {
+    fn pooled_default(self, front: Front<'_>) -> Pooled {
+        T::default().pooled(front)
     }
 }
 

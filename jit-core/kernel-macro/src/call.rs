@@ -10,6 +10,7 @@ use crate::body::{Translator, plain_name};
 use crate::checked::{marked, marked_method};
 use crate::function::{Kind, root_at};
 use crate::option::is_some;
+use crate::pool::front;
 use crate::position::{Start, before, last_of, until};
 use crate::refusal::{host_macro, host_type, may_be_own, method};
 
@@ -18,15 +19,9 @@ pub(crate) const NUMBERS: &[&str] = &[
     "i8", "i16", "i32", "i64", "isize", "u8", "u16", "u32", "u64", "usize", "f32", "f64",
 ];
 
-/// Whether a call is `T::default()`: a value that the host has.
+/// Whether a call is `T::default()`, which is a value of the host's where the type has no such function in kernels.
 fn is_default(name: &Ident, call: &ExprCall) -> bool {
     name == "default" && call.args.is_empty()
-}
-
-fn has_arguments(path: &syn::Path) -> bool {
-    path.segments
-        .iter()
-        .any(|segment| !segment.arguments.is_none())
 }
 
 impl Translator<'_> {
@@ -67,7 +62,7 @@ impl Translator<'_> {
                 let ty = self.host_type(ty);
                 self.op(Op::Zero, call.start()).code(&ty)
             }
-            [_, .., name] if is_default(name, call) && !has_arguments(&function.path) => {
+            [ty, name] if is_default(name, call) && is_number(ty) => {
                 self.constant(&quote_spanned!(function.span()=> #function()), call.start())
             }
             [ty, name] if is_conversion(name) && self.is_type_param(ty) => {
@@ -119,13 +114,18 @@ impl Translator<'_> {
             return Code::new(Op::Unit, None);
         };
         let types = self.type_args(&last.arguments, false);
-        let name = number_of(&last.ident);
+        let (name, is_default) = (number_of(&last.ident), is_default(&last.ident, call));
         last.ident = Ident::new("__kiln_named", before(last.ident.span()));
         last.arguments = PathArguments::None;
         let open = quote_spanned!(span=> _);
         let root = root_at(span);
-        let entry = quote_spanned! {before(span)=>
-            <#open as #root::HasFunction>::pooled(#path::<#name, _>(&#of).entry())
+        let found = quote_spanned!(before(span)=> #path::<#name, _>(&#of).entry());
+        let entry = match is_default {
+            true => {
+                let front = front();
+                quote_spanned!(before(span)=> <#open as #root::HasDefault>::pooled_default(#found, #front))
+            }
+            false => quote_spanned!(before(span)=> <#open as #root::HasFunction>::pooled(#found)),
         };
         let entry = self.pool.entry(&entry);
         let args = self.eager_list(call.args.iter());

@@ -7,7 +7,7 @@
 //! ```
 //! Both copies of a body, that which rustc checks and that which is described, are made of the loop. What it goes over
 //! is what any `for` of a kernel goes over ([`crate::items`]). Three expressions stand for what has a type that rustc has to find
-//! first: see [`Stand`].
+//! first: see [`Stand`]. `(a..b).contains(&v)`, which begins as a chain does, is written out here, too, as two comparisons.
 
 use kiln_description::Code;
 use proc_macro2::{Ident, Span, TokenStream};

@@ -134,7 +134,7 @@ impl Translator<'_> {
     pub(crate) fn for_items(&mut self, e: &ExprForLoop) -> Code {
         let span = e.for_token.span();
         let (mut parts, mut around) = (Vec::new(), Around::default());
-        let Some(iterator) = self.around(&e.expr, 4, &mut parts, &mut around) else {
+        let Some(iterator) = self.around(&e.expr, &mut parts, &mut around) else {
             return Code::new(Op::Unit, None);
         };
         let (index, unroll) = (self.fresh(), self.unroll_wish(e));
@@ -153,27 +153,18 @@ impl Translator<'_> {
         Code::block(parts)
     }
 
-    /// What is around all of an iterator: `.take(n).skip(n).rev().step_by(n)`, each of which may be left out, of which the
-    /// first so many may still come.
+    /// What is around all of an iterator: `.take(n).skip(n).rev().step_by(n)`, each of which may be left out.
     fn around(
         &mut self,
         expr: &Expr,
-        rank: u32,
         parts: &mut Vec<Code>,
         around: &mut Around,
     ) -> Option<Iterated> {
-        let Expr::MethodCall(call) = strip(expr) else {
-            return self.iterator(expr, parts);
+        let call = match strip(expr) {
+            Expr::MethodCall(call) if place_in_order(expr) > Some(0) => call,
+            _ => return self.iterator(expr, parts),
         };
-        let own = ["take", "skip", "rev", "step_by"];
-        let own = own.iter().position(|name| call.method == name);
-        let own = own.map(|at| at as u32);
-        // `take` and `skip` stand in any order.
-        let own = own.filter(|&at| at < rank || at < 2 && rank < 2);
-        let Some(own) = own.filter(|_| is_of_iterator(call)) else {
-            return self.iterator(expr, parts);
-        };
-        let iterator = self.around(&call.receiver, own, parts, around)?;
+        let iterator = self.around(&call.receiver, parts, around)?;
         let mut number = |this: &mut Self| {
             let value = this.expr(call.args.first()?);
             let value = this.op(Op::Eager, call.method.span()).code(&value);
@@ -181,18 +172,18 @@ impl Translator<'_> {
             parts.push(Code::new(Op::Let, None).number(number).code(&value));
             Some(local(number))
         };
-        match own {
-            0 => {
+        match call.method.to_string().as_str() {
+            "take" => {
                 let count = number(self)?;
                 let end = self.behind(around.start.as_ref(), count, call.method.span());
                 around.end.push(end);
             }
-            1 => {
+            "skip" => {
                 let count = number(self)?;
                 let start = self.behind(around.start.as_ref(), count, call.method.span());
                 around.start = Some(start);
             }
-            2 => around.reversed = true,
+            "rev" => around.reversed = true,
             _ => around.step = number(self),
         }
         Some(iterator)

@@ -110,6 +110,10 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
     ) -> Operand<'k> {
         match entry {
             Some(Entry::Function(call)) => call(self.front(), types, args),
+            // Of a `default()` that the host has called.
+            Some(entry @ (Entry::Scalar(..) | Entry::Aggregate(..))) => {
+                self.front().constant(entry)
+            }
             _ => self.unfit(),
         }
     }
