@@ -16,12 +16,13 @@
 //! | what | where |
 //! |---|---|
 //! | functions that are called: their bodies in place of calls, before all else | `calls.rs`, `references.rs` |
+//! | what variables are in loops that do not count, where it says that an element of an array of known length is there: no question is needed | `ranges.rs` |
 //! | loops with a counter: `for` and `while i < n { ..; i += step }`, also `while i + 4 <= n` | `counter.rs` |
+//! | variables that a loop halves, doubles, counts down, or moves on beside its counter | `carried.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |
 //! | one of several values, which `if`, `select`, `min` and `max` give: the ends of all of them | `chosen.rs` |
-//! | what variables are in loops that do not count, where it says that an element of an array of known length is there | `ranges.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | between which numbers a computed one is, so that what cannot wrap around is not asked | `spans.rs` |
 //! | the two loops | `versions.rs` |
@@ -38,6 +39,7 @@
 
 mod before;
 mod calls;
+mod carried;
 mod chosen;
 mod clamped;
 mod code;
@@ -107,12 +109,15 @@ pub fn bounds_checks() -> Hook {
 fn move_checks(module: &mut Module, target: &Target) {
     let on_cpu = matches!(target, Target::Cpu(_));
     calls::make(module);
+    ranges::make(module);
     let meeting = versions::meeting(module);
+    for (_, function) in module.functions.iter_mut() {
+        carried::settle(function);
+    }
     for id in module.functions.keys() {
         let slow = versions::make(module, (id, &meeting), on_cpu);
         if !on_cpu {
             runs::make(module, id, &slow);
         }
     }
-    ranges::make(module);
 }

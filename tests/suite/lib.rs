@@ -46,6 +46,7 @@ pub mod quiet;
 mod row_patterns;
 mod rust_atomics;
 mod rust_calls;
+mod rust_carried;
 mod rust_chains;
 mod rust_choices;
 mod rust_closures;
@@ -178,6 +179,7 @@ pub fn cases() -> Vec<Case> {
         visibility::CASES,
         rust_atomics::CASES,
         rust_calls::CASES,
+        rust_carried::CASES,
         rust_chains::CASES,
         rust_choices::CASES,
         rust_closures::CASES,

@@ -250,6 +250,13 @@ impl<'f> Before<'f> {
         all.then(|| self.put(data, self.function.type_of(value)))
     }
 
+    /// What a variable is before the loop, if all threads have the same where that matters.
+    pub(super) fn variable(&mut self, var: Var) -> Option<Value> {
+        let block = self.block.map(Block::uniformities);
+        let is_same = block.is_none_or(|block| block.is_var_of_block(var));
+        is_same.then(|| self.put(InstData::VarGet(var), self.function.vars[var].ty))
+    }
+
     /// An integer from before the loop, as a number.
     pub(super) fn number(&mut self, value: Value) -> Number {
         if let Some(known) = known_integer(self.function, value) {

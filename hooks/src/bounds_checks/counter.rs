@@ -2,30 +2,38 @@
 
 use kiln_compiler::ir::{
     BinaryOp, CompareOp, Control, Function, Inst, InstData, Region, Scalar, UnaryOp, Value,
-    ValueDef, Var, VarUse,
+    ValueDef, Var,
 };
 
 use super::before::{Before, Inside, Number, Truth, known_integer};
-use super::lanes::{Block, Bound};
+use super::carried::Carried;
+use super::lanes::Bound;
 use super::sum::LARGE;
 
 /// What counts the turns of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Counts {
-    /// The index of a `for`.
+    /// The index of a `for`, or what a variable is in a turn before it is assigned.
     Index(Value),
-    /// A variable that only the last instruction of the loop assigns.
+    /// A variable that one instruction of the loop assigns, behind which nothing reads it or is checked.
     Var(Var),
     /// Nothing: the value differs from thread to thread, between the same two ends in each turn.
     Lane(Value),
+}
+
+/// The first number of a counter.
+#[derive(Copy, Clone, Debug)]
+enum Start {
+    Value(Value),
+    /// What a variable is before the loop.
+    Var(Var),
 }
 
 /// A loop whose turns are counted.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Counted {
     pub(super) counts: Counts,
-    /// The first number; of a variable it is what the variable is.
-    start: Option<Value>,
+    start: Start,
     /// Not reached, unless `reaches_end`.
     end: Value,
     /// What is added to the counter before it is compared with the end.
@@ -105,7 +113,7 @@ impl Counted {
                 ..
             } => Some(Counted {
                 counts: Counts::Index(index),
-                start: Some(start),
+                start: Start::Value(start),
                 end,
                 ahead: 0,
                 reaches_end: false,
@@ -123,17 +131,9 @@ impl Counted {
     ///
     /// Adds to `test` what must hold besides. Where a loop makes no turn, the numbers mean nothing.
     pub(super) fn seen(&self, before: &mut Before<'_>, test: &mut Truth) -> Option<Counter> {
-        let start = match (self.start, self.counts) {
-            (Some(start), _) => before.moved(start)?,
-            (None, Counts::Var(var)) => {
-                let block = before.block.map(Block::uniformities);
-                if block.is_some_and(|block| !block.is_var_of_block(var)) {
-                    return None;
-                }
-                let ty = before.function.vars[var].ty;
-                before.put(InstData::VarGet(var), ty)
-            }
-            (None, Counts::Index(_) | Counts::Lane(_)) => return None,
+        let start = match self.start {
+            Start::Value(start) => before.moved(start)?,
+            Start::Var(var) => before.variable(var)?,
         };
         let (end, step) = (before.moved(self.end)?, before.moved(self.step)?);
         let is_signed = self.scalar.is_signed_int();
@@ -181,6 +181,16 @@ impl Counted {
         })
     }
 
+    /// How many turns the loop makes behind the first one, of a counter with a known step.
+    pub(super) fn turns(&self, before: &mut Before<'_>, counter: &Counter) -> Option<Number> {
+        let step = known_integer(before.function, self.step).filter(|step| *step != 0)?;
+        let way = match counter.falls {
+            true => before.sub(counter.first, counter.last),
+            false => before.sub(counter.last, counter.first),
+        };
+        Some(before.divided(way, step.abs()))
+    }
+
     /// A variable is assigned once more than what is compared is below `beyond`, and would begin anew if that wrapped
     /// around; so would what is compared, also of the first number.
     fn never_wraps(
@@ -207,36 +217,36 @@ impl Counted {
     }
 }
 
-/// `loop { if !(v < end) { break }; ..; v = v + step }`, also with `v + 4` and `<=`.
+/// `loop { if !(v < end) { break }; ..; v = v + step; .. }`, also with `v + 4` and `<=`.
 fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Counted> {
-    let insts = &function.regions[body].insts;
-    let data = |inst: Inst| &function.insts[inst].data;
-    let Some(VarUse::Set(var, next)) = data(*insts.last()?).var_use() else {
-        return None;
-    };
-    if inside.assignments(var) != 1 {
-        return None;
-    }
-    // As it is in this turn: what it was before the loop says nothing.
-    let is_var = |value| {
-        inside.defines(function, value)
-            && matches!(defining(function, value), Some(InstData::VarGet(got)) if *got == var)
-    };
-    let Some(InstData::Binary {
-        op: BinaryOp::Add,
-        args: [old, step],
-    }) = defining(function, next)
-    else {
-        return None;
-    };
-    let &test = insts
-        .iter()
-        .find(|&&inst| !data(inst).regions().is_empty())?;
+    let (test, (compared, end, reaches_end)) = is_left_unless(function, body)?;
+    let (counter, ahead) = without_constant(function, compared);
+    let carried = Carried::of_read(function, (body, inside), counter)?;
+    let step = carried.added()?;
+    carried.is_behind(function, body, test).then_some(Counted {
+        counts: carried.counts,
+        start: Start::Var(carried.var),
+        end,
+        ahead,
+        reaches_end,
+        step,
+        test: Some(test),
+        scalar: carried.scalar,
+    })
+}
+
+/// A comparison: `a`, `b`, and whether they may be equal.
+pub(super) type Below = (Value, Value, bool);
+
+/// The test of a loop that is left where it fails, before which nothing else branches, and what it says of a turn.
+pub(super) fn is_left_unless(function: &Function, body: Region) -> Option<(Inst, Below)> {
+    let mut insts = function.regions[body].insts.iter();
+    let &test = insts.find(|&&inst| !function.insts[inst].data.regions().is_empty())?;
     let Control::If {
         cond,
         then_region,
         else_region: None,
-    } = data(test).control()
+    } = function.insts[test].data.control()
     else {
         return None;
     };
@@ -244,30 +254,18 @@ fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Cou
         return None;
     };
     let leaves = matches!(
-        data(out).control(),
+        function.insts[out].data.control(),
         Control::Leave {
             depth: 0,
             again: false
         }
     );
-    let (compared, end, reaches_end) = not_below(function, cond)?;
-    let (counter, ahead) = without_constant(function, compared);
-    let scalar = function.vars[var].ty.as_scalar()?;
-    let counted = leaves && is_var(*old) && is_var(counter) && scalar.is_int();
-    counted.then_some(Counted {
-        counts: Counts::Var(var),
-        start: None,
-        end,
-        ahead,
-        reaches_end,
-        step: *step,
-        test: Some(test),
-        scalar,
-    })
+    let below = not_below(function, cond).filter(|_| leaves)?;
+    Some((test, below))
 }
 
-/// `a`, `b`, and whether they may be equal, of `!(a < b)` and `!(a <= b)`, however it is written.
-fn not_below(function: &Function, cond: Value) -> Option<(Value, Value, bool)> {
+/// What `!(a < b)` and `!(a <= b)` are the opposite of, however it is written; of an unsigned number also that it is not 0.
+fn not_below(function: &Function, cond: Value) -> Option<Below> {
     let (is_not, compare) = match *defining(function, cond)? {
         InstData::Unary {
             op: UnaryOp::Not,
@@ -283,7 +281,12 @@ fn not_below(function: &Function, cond: Value) -> Option<(Value, Value, bool)> {
         (true, CompareOp::Gt) | (false, CompareOp::Le) => Some((b, a, false)),
         (true, CompareOp::Le) | (false, CompareOp::Gt) => Some((a, b, true)),
         (true, CompareOp::Ge) | (false, CompareOp::Lt) => Some((b, a, true)),
-        _ => None,
+        (true, CompareOp::Ne) | (false, CompareOp::Eq) => {
+            let is_signed = function.type_of(a).as_scalar()?.is_signed_int();
+            let is_zero = known_integer(function, b) == Some(0);
+            (is_zero && !is_signed).then_some((b, a, false))
+        }
+        (true, CompareOp::Eq) | (false, CompareOp::Ne) => None,
     }
 }
 

@@ -132,8 +132,14 @@ pub(super) fn guarded(
         }
         best = best.or(Some(counter));
     }
-    // How many threads there are says more of what fits into an array than how much there is to do.
-    best.filter(|_| !before.is_of_array)
+    // How many threads there are says more of what fits into an array than how much there is to do, but not than what a
+    // turn does.
+    let is_of_turn = |at: &usize| {
+        counters[*at]
+            .guard
+            .is_some_and(|bound| bound.below.is_some())
+    };
+    best.filter(|at| !before.is_of_array || is_of_turn(at))
 }
 
 /// How far ahead of a value that is which a guard bounds: `i < n` bounds `i`, and so does `i + 1 < n`.
@@ -254,6 +260,17 @@ fn below(
             most: below.most + slack,
             ..below
         }),
+    };
+    let of_itself = match (before.is_of_array, bound.below, last) {
+        (true, Some(_), Number::Value(_)) => of_operation(before, counters, value, depth),
+        _ => None,
+    };
+    let last = match of_itself {
+        Some(counter) => {
+            needs = before.and(needs, counter.needs);
+            before.one_of(BinaryOp::Min, [last, counter.last])
+        }
+        None => last,
     };
     counters.push(Counter {
         guard: Some(bound),

@@ -12,6 +12,7 @@ use kiln_compiler::ir::{
 };
 
 use super::before::{Before, Number, Truth, known_integer};
+use super::carried;
 use super::clamped;
 use super::conditions::{Guard, guards, guards_behind};
 use super::counter::{Counted, Counter, Counts, defining};
@@ -101,10 +102,9 @@ impl Proof {
         guards: &[Guard],
     ) -> Option<Proof> {
         let mut test = Truth::Known(true);
-        let counted = Counted::of(before.function, the_loop, before.inside)?;
-        let counter = counted.seen(before, &mut test)?;
+        let (counters, from) = counters(before, the_loop, &mut test)?;
         let mut looked = Looked {
-            counters: vec![counter],
+            counters,
             accesses: Vec::new(),
             guards: guards.to_vec(),
             test,
@@ -112,7 +112,7 @@ impl Proof {
         let [body] = before.function.insts[the_loop].data.regions()[..] else {
             return None;
         };
-        looked.region(before, types, (body, true, counted.test));
+        looked.region(before, types, (body, true, from));
         let Looked {
             mut counters,
             accesses,
@@ -192,6 +192,33 @@ impl Proof {
             counters,
         })
     }
+}
+
+/// The counter of a loop, the other variables of which it is known what turns make of them, and the instruction behind
+/// which all this is so, if it is not from the start.
+fn counters(
+    before: &mut Before<'_>,
+    the_loop: Inst,
+    test: &mut Truth,
+) -> Option<(Vec<Counter>, Option<Inst>)> {
+    let counted = Counted::of(before.function, the_loop, before.inside);
+    let mut own = *test;
+    let seen = counted.and_then(|counted| Some((counted, counted.seen(before, &mut own)?)));
+    let (counter, from, counted) = match seen {
+        Some((counted, counter)) => {
+            *test = own;
+            (counter, counted.test, Some(counted))
+        }
+        None => {
+            let (counter, from) = carried::of_loop(before, the_loop, test)?;
+            (counter, Some(from), None)
+        }
+    };
+    let others = carried::beside(before, the_loop, counter.counts, |before| {
+        counted.and_then(|counted| counted.turns(before, &counter))
+    });
+    let counters = [counter].into_iter().chain(others).collect();
+    Some((counters, from))
 }
 
 /// An access of which it can be asked whether it is in bounds, and when it is. Of one that not every thread makes, it is only
@@ -335,7 +362,9 @@ fn terms(sum: &Sum) -> Terms {
 fn spans(sums: &[Access], counters: &[Counter], before: &Before<'_>) -> BTreeMap<Terms, Span> {
     let mut spans = BTreeMap::new();
     for access in sums {
-        let only_one = access.sum.counters().all(|counter| counter == 0);
+        let mut counters_in = access.sum.counters();
+        let first = counters_in.next();
+        let only_one = counters_in.all(|counter| Some(counter) == first);
         let can_be_asked = by_ends(before, counters, &access.sum)
             || only_one
             || access.sum.only_grows(before, counters);
