@@ -243,6 +243,21 @@ fn along_with_gaps(x: &mut [u32], start: u32, end: u32, step: u32) {
     }
 }
 
+/// Some turns are not counted, and so are more than the counter says.
+#[kernel]
+fn along_for_longer(x: &mut [u32], start: u32, end: u32, step: u32) {
+    let (mut at, mut turn, mut all) = (start, 0, 0);
+    while turn < end {
+        touch(&mut x[at as usize], at);
+        at += step;
+        all += 1;
+        if all % 4 != 0 {
+            continue;
+        }
+        turn += 1;
+    }
+}
+
 fn moved_along(jit: &Jit) -> Outcome {
     let along_by = |at: u32, by: u32| successors(Some(at), move |at| Some(at.wrapping_add(by)));
     walk(
@@ -262,6 +277,11 @@ fn moved_along(jit: &Jit) -> Outcome {
             let turns = (1..=u64::from(end)).filter(|turn| turn % 3 != 1);
             turns.zip(along_by(start, step)).map(|(_, at)| at)
         },
+    )?;
+    walk(
+        jit,
+        |x, [start, end, step]| along_for_longer.launch(jit, (1, 1), x, start, end, step),
+        |[start, end, step]| along_by(start, step).take(end as usize * 4),
     )
 }
 

@@ -428,7 +428,7 @@ impl Carried {
     }
 
     /// Whether a turn may begin without the assignment of the one before.
-    fn is_passed_over(&self, function: &Function, body: Region) -> bool {
+    pub(super) fn is_passed_over(&self, function: &Function, body: Region) -> bool {
         let insts = &function.regions[body].insts[..self.at];
         insts.iter().any(|&inst| goes_on(function, inst, 0))
     }

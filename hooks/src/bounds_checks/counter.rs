@@ -43,6 +43,8 @@ pub(super) struct Counted {
     step: Value,
     /// The instruction behind which the counter is below the end, if it is not from the start.
     pub(super) test: Option<Inst>,
+    /// Whether no turn begins without the step of the one before.
+    always_steps: bool,
     pub(super) scalar: Scalar,
 }
 
@@ -119,6 +121,7 @@ impl Counted {
                 reaches_end: false,
                 step,
                 test: None,
+                always_steps: true,
                 scalar: function.type_of(index).as_scalar()?,
             }),
             Control::Loop { body } => while_below(function, body, inside),
@@ -183,7 +186,8 @@ impl Counted {
 
     /// How many turns the loop makes behind the first one, of a counter with a known step.
     pub(super) fn turns(&self, before: &mut Before<'_>, counter: &Counter) -> Option<Number> {
-        let step = known_integer(before.function, self.step).filter(|step| *step != 0)?;
+        let step = known_integer(before.function, self.step);
+        let step = step.filter(|step| *step != 0 && self.always_steps)?;
         let way = match counter.falls {
             true => before.sub(counter.first, counter.last),
             false => before.sub(counter.last, counter.first),
@@ -231,6 +235,7 @@ fn while_below(function: &Function, body: Region, inside: &Inside) -> Option<Cou
         reaches_end,
         step,
         test: Some(test),
+        always_steps: !carried.is_passed_over(function, body),
         scalar: carried.scalar,
     })
 }

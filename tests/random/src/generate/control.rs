@@ -39,10 +39,9 @@ enum Kind {
     Call,
     Mail,
     Slots,
-    Walk,
 }
 
-const KINDS: [(usize, Kind); 19] = [
+const KINDS: [(usize, Kind); 18] = [
     (5, Kind::Let),
     (15, Kind::Assign),
     (7, Kind::Store),
@@ -61,7 +60,6 @@ const KINDS: [(usize, Kind); 19] = [
     (4, Kind::Call),
     (10, Kind::Mail),
     (25, Kind::Slots),
-    (6, Kind::Walk),
 ];
 
 impl Generator {
@@ -87,7 +85,6 @@ impl Generator {
                 Kind::Reduction => frame.uniform && self.has_shared() && frame.repeats < 4,
                 Kind::Call => !self.callees.is_empty(),
                 Kind::Mail => frame.mail.is_some(),
-                Kind::Walk => deeper && self.trips() > 0 && !self.walked_places().is_empty(),
                 Kind::Slots => frame.members.is_some() && !frame.slots.is_empty(),
                 _ => true,
             };
@@ -112,7 +109,6 @@ impl Generator {
             Kind::Call => self.call_statement(),
             Kind::Mail => self.mail_statement(),
             Kind::Slots => self.slots_statement(),
-            Kind::Walk => self.walk_statement(),
         }
     }
 
@@ -409,7 +405,7 @@ impl Generator {
     // Loops.
 
     /// How many iterations a loop here may make.
-    pub(super) fn trips(&self) -> usize {
+    fn trips(&self) -> usize {
         let trips = self.budget.trips;
         match self.frame.repeats {
             1 => trips,

@@ -11,7 +11,6 @@
 //! | `shared` | barriers and sections that write shared memory |
 //! | `lanes` | memory that lanes of a warp synchronize over |
 //! | `mail` | flags that are not waited for, and the data behind them |
-//! | `carried` | loops that read by a variable which each turn halves, doubles, makes less or moves on |
 //! | `gather` | last arrivers, and waits on earlier blocks |
 //! | `calls` | device functions and calls of them |
 //! | `warp` | operations of a warp, and branches with member masks for them |
@@ -23,7 +22,6 @@
 mod address;
 mod apart;
 mod calls;
-mod carried;
 mod control;
 mod expr;
 mod gather;

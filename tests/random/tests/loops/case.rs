@@ -366,7 +366,8 @@ impl Writer {
                 let number = self.number(2);
                 self.known.push(number);
             }
-            8..11 => self.counted(),
+            8..10 => self.counted(),
+            10 => self.carried(),
             _ => self.while_below(),
         }
     }
@@ -540,10 +541,119 @@ impl Writer {
         self.line(&format!(
             "for %{index}: u32 in %{start} .. %{end} step %{step} {{"
         ));
+        let moved = self.moved();
         self.turn(|w| {
             w.together &= !of_any;
             w.known.push(index);
-            w.statements();
+            w.with_moved(moved);
+        });
+        self.line("}");
+    }
+
+    /// A variable that a loop moves on beside its counter, at times.
+    fn moved(&mut self) -> Option<usize> {
+        let is_there = self.random.chance(30);
+        is_there.then(|| {
+            let start = self.small_number();
+            let var = self.vars;
+            self.vars += 1;
+            self.line(&format!("set var{var}, %{start}"));
+            var
+        })
+    }
+
+    /// Statements, among which a variable is moved on.
+    fn with_moved(&mut self, moved: Option<usize>) {
+        if self.random.chance(50) || moved.is_none() {
+            self.statements();
+        }
+        let Some(var) = moved else {
+            return;
+        };
+        self.counting.insert(0, var);
+        self.statements();
+        if !self.meet && self.random.chance(15) {
+            // A turn that moves nothing.
+            let (a, b) = (self.number(1), self.number(1));
+            let cond = self.value("bool", &format!("lt %{a}, %{b}"));
+            self.line(&format!("if %{cond} {{"));
+            self.block(|w| w.line("continue 0"));
+            self.line("}");
+        }
+        let was = self.value("u32", &format!("get var{var}"));
+        let by = self.small_number();
+        let op = self
+            .random
+            .of(&["add", "add", "add", "sub", "div", "shr", "mul"]);
+        let by = match op {
+            "div" | "shr" => self.value("u32", "const 2"),
+            _ => by,
+        };
+        let next = self.value("u32", &format!("{op} %{was}, %{by}"));
+        self.line(&format!("set var{var}, %{next}"));
+        if self.random.chance(40) {
+            self.statements();
+        }
+    }
+
+    /// `while s > 0 { ..; s /= 2 }` and its kind: a variable that is halved, doubled or made less, at the end of a turn or
+    /// in it.
+    fn carried(&mut self) {
+        let (way, by) = self.random.of(&[
+            ("div", 2),
+            ("div", 3),
+            ("shr", 1),
+            ("sub", 1),
+            ("sub", 3),
+            ("mul", 2),
+            ("shl", 1),
+        ]);
+        let rises = matches!(way, "mul" | "shl");
+        let (start, end) = match rises {
+            true => {
+                let one = self.value("u32", "const 1");
+                let start = self.small_number();
+                let start = self.value("u32", &format!("max %{start}, %{one}"));
+                (start, self.known[self.random.below(3)])
+            }
+            false => {
+                let start = self.small_number();
+                let least = match self.random.chance(70) {
+                    true => self.random.below(4) as u32,
+                    false => by,
+                };
+                (start, self.value("u32", &format!("const {least}")))
+            }
+        };
+        let var = self.vars;
+        self.vars += 1;
+        self.line(&format!("set var{var}, %{start}"));
+        self.line("loop {");
+        self.turn(|w| {
+            let now = w.value("u32", &format!("get var{var}"));
+            let op = match (rises, w.random.below(4)) {
+                (true, 0) => "le",
+                (true, _) => "lt",
+                (false, 0) => "ge",
+                (false, 1) => "ne",
+                (false, _) => "gt",
+            };
+            let more = w.value("bool", &format!("{op} %{now}, %{end}"));
+            let done = w.value("bool", &format!("not %{more}"));
+            w.line(&format!("if %{done} {{"));
+            w.block(|w| w.line("break 0"));
+            w.line("}");
+            w.counting.push(var);
+            if w.random.chance(60) {
+                w.statements();
+            }
+            let was = w.value("u32", &format!("get var{var}"));
+            let by = w.value("u32", &format!("const {by}"));
+            let next = w.value("u32", &format!("{way} %{was}, %{by}"));
+            w.line(&format!("set var{var}, %{next}"));
+            if w.random.chance(40) {
+                w.statements();
+            }
         });
         self.line("}");
     }
@@ -575,6 +685,7 @@ impl Writer {
         let var = self.vars;
         self.vars += 1;
         self.line(&format!("set var{var}, %{start}"));
+        let moved = self.moved();
         self.line("loop {");
         self.turn(|w| {
             let counter = w.value("u32", &format!("get var{var}"));
@@ -593,12 +704,15 @@ impl Writer {
             w.block(|w| w.line("break 0"));
             w.line("}");
             w.counting.push(var);
-            w.statements();
+            w.with_moved(moved);
             let step = w.random.of(&[1, 1, 2, 5]);
             let step = w.value("u32", &format!("const {step}"));
             let counter = w.value("u32", &format!("get var{var}"));
             let next = w.value("u32", &format!("add %{counter}, %{step}"));
             w.line(&format!("set var{var}, %{next}"));
+            if w.random.chance(20) {
+                w.statements();
+            }
         });
         self.line("}");
     }
@@ -646,8 +760,9 @@ pub fn case_that_calls(seed: u64, meet: bool, functions: usize) -> Case {
     let loops = if meet { 1 } else { 3 };
     for _ in 0..writer.random.within(1, loops) {
         match writer.random.below(10) {
-            0..6 => writer.counted(),
-            6..8 => writer.while_below(),
+            0..5 => writer.counted(),
+            5..7 => writer.while_below(),
+            7 => writer.carried(),
             // A kernel of threads has the loop in which they meet.
             _ if meet => writer.counted(),
             _ => writer.statements(),
