@@ -287,8 +287,11 @@ fn packed(library: &Path) -> Result<PathBuf> {
     let part = kept.with_extension("part");
     let file = fs::File::create(&part).map_err(Error::io("create", &part))?;
     let mut xz = Command::new("xz");
-    // One block: several would pack sooner, but 5 % larger.
-    xz.args(["-9e", "-T1", "--stdout"]).arg(library);
+    // One block: several would pack sooner, but 5 % larger. Calls packed by where they go to are 2 % less.
+    let calls = cfg!(target_arch = "x86_64").then_some("--x86");
+    xz.args(calls);
+    xz.args(["--lzma2=preset=9e", "-T1", "--stdout"]);
+    xz.arg(library);
     xz.stdin(Stdio::null()).stdout(file);
     run(&mut xz, "packing libLLVM", XZ_HELP)?;
     fs::rename(&part, &kept).map_err(Error::io("rename", &part))?;

@@ -43,7 +43,7 @@ use super::optimize::{FEW_PASSES, OptLevel};
 /// - from how many blocks on what prepares a function for the selection of instructions does not begin again at
 ///   its first block each time that it has changed branches (10000): for GPUs it is an eighth of the code generator's time;
 /// - what `default<O3>` inlines (225, none), for pipelines that name their passes.
-const KNOBS: [&CStr; 12] = [
+const KNOBS: [&CStr; 11] = [
     c"kiln",
     c"-grow-region-complexity-budget=1000",
     c"-dag-maps-huge-region=100",
@@ -55,7 +55,6 @@ const KNOBS: [&CStr; 12] = [
     c"-cgpp-huge-func=0",
     c"-inlinedefault-threshold=250",
     c"-locally-hot-callsite-threshold=525",
-    c"-instcombine-code-sinking=false",
 ];
 
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
