@@ -26,7 +26,7 @@ const MOST_IDLE: usize = 8;
 /// The most compiles that a machine serves. That for NVPTX keeps the names of all parameters that it has written.
 const MOST_USES: u32 = 64;
 
-/// Those that compiles have been done with, the latest last.
+/// The machines of this process that no compile uses, the one that was used last behind the others.
 pub(super) static IDLE: Idle = Idle(Mutex::new(Vec::new()));
 
 /// Target machines that nobody uses.
