@@ -6,6 +6,7 @@ use inkwell::module::Module as LlvmModule;
 use kiln_ir::TypeTable;
 use kiln_ir::code::Code;
 
+use super::fault_text::FaultBody;
 use super::inline_ptx::WrittenPtx;
 use super::lower::{Dialect, kernel_entry_name, lower};
 use super::placeless::{prepare_emission, run_gpu_passes};
@@ -31,6 +32,11 @@ pub(super) trait BackEnd: Sized {
         _module: &LlvmModule<'a>,
     ) -> Result<(), BackendError> {
         Ok(())
+    }
+
+    /// Where the function for faults has its body.
+    fn fault_body(&self) -> FaultBody {
+        FaultBody::InModule
     }
 
     /// Passes that it needs for a kernel, if not those that any GPU's code gets.
@@ -71,7 +77,7 @@ impl<'a, B: BackEnd> GpuKernel<'a, B> {
         dialect: &dyn Dialect,
         back_end: B,
     ) -> Result<GpuKernel<'a, B>, BackendError> {
-        let (module, written) = lower(&job, &machine, dialect)?;
+        let (module, written) = lower(&job, &machine, dialect, back_end.fault_body())?;
         let asked = || dialect.passes(job.options.opt_level, job.legal);
         let usual = || EffortForGpu::of(job.legal, &module, asked());
         let needed = back_end.effort(&job.legal.types);

@@ -10,6 +10,8 @@
 //! | `nvptx` | what of that NVIDIA's GPUs have in their own way |
 //! | `intrinsic`, `inline_ptx` | rows by their cells |
 //! | `hooked_ptx` | inline PTX that hooks write |
+//! | `call_numbers` | numbers of calls, counted from the text's first |
+//! | `fault_text` | the function that records a fault, as text |
 //! | `cold` | blocks in which a thread ends go last |
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
 //! | `recomputed` | addresses that are computed again behind barriers |
@@ -18,7 +20,9 @@
 //! | `on_host` | the code made to run on this CPU, for tests |
 
 pub(crate) mod amdgpu;
+mod call_numbers;
 mod cold;
+mod fault_text;
 mod hooked_ptx;
 mod inline_ptx;
 mod intrinsic;

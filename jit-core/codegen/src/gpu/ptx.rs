@@ -10,12 +10,14 @@ use kiln_ir::legal::Legal;
 use kiln_ir::target::PtxTarget;
 use kiln_ir::{AddressSpace, Processor};
 
+use super::call_numbers;
 use super::cold;
+use super::fault_text::{self, FaultBody};
 use super::inline_ptx::WrittenPtx;
 use super::kernel::{BackEnd, GpuKernel};
 use super::legal::check_legal;
 use super::line_info::keep_directives;
-use super::lower::DYNAMIC_SHARED;
+use super::lower::{DYNAMIC_SHARED, FAULT_FUNCTION};
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use super::recomputed::{WORTH, recompute};
@@ -82,7 +84,9 @@ impl BackEnd for PtxBackEnd {
                 written.has(template, constraints) || ptxas::writes(template)
             })),
             entry_convention: PTX_KERNEL,
-            symbol: |name| SYSTEM_CALLS.contains(&name) || name == DYNAMIC_SHARED,
+            symbol: |name| {
+                SYSTEM_CALLS.contains(&name) || [DYNAMIC_SHARED, FAULT_FUNCTION].contains(&name)
+            },
         }
     }
 
@@ -92,6 +96,10 @@ impl BackEnd for PtxBackEnd {
         module: &LlvmModule<'a>,
     ) -> Result<(), BackendError> {
         ptxas::write_around(context, module)
+    }
+
+    fn fault_body(&self) -> FaultBody {
+        FaultBody::InText
     }
 
     fn reduced(&self, module: &LlvmModule<'_>) -> Option<String> {
@@ -105,6 +113,7 @@ impl BackEnd for PtxBackEnd {
         let (session, module) = (kernel.job.session, &kernel.module);
         // Before anything is added that was not there when it was told.
         let reduced = self.reduced(module);
+        let has_faults = fault_text::is_left_to_text(module)?;
         kernel.prepare_emission()?;
         recompute(kernel.job.context, module, WORTH)?;
         cold::move_to_end(module);
@@ -114,6 +123,11 @@ impl BackEnd for PtxBackEnd {
         };
         let gather_registers = kernel.job.options.gather_registers;
         let text = ptxas::write_around_in_text(&keep_directives(text), gather_registers);
+        let text = call_numbers::from_zero(text);
+        let text = match has_faults {
+            true => fault_text::define(text, kernel.job.kernel_tag),
+            false => text,
+        };
         Ok(Code::Ptx(PtxCode {
             text: text.into(),
             entry: kernel.entry(),

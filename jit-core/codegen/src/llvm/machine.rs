@@ -40,6 +40,7 @@ use once_cell::sync::OnceCell;
 use kiln_ir::target::CpuFeatures;
 
 use super::error::BackendError;
+use super::idle::{IDLE, InUse, Kind};
 use super::session::Session;
 
 /// A processor and the oldest PTX version that knows it.
@@ -100,7 +101,7 @@ impl Host {
 
 /// A target LLVM compiles for.
 pub(crate) struct Machine {
-    machine: TargetMachine,
+    machine: InUse,
     triple: TargetTriple,
 }
 
@@ -189,16 +190,24 @@ impl Machine {
         features: &str,
         level: OptimizationLevel,
     ) -> Result<Machine, BackendError> {
+        let kind = Kind {
+            triple: triple.as_str().to_string_lossy().into_owned(),
+            cpu: cpu.to_owned(),
+            features: features.to_owned(),
+            level,
+        };
         let target = Target::from_triple(&triple)
             .map_err(|error| BackendError::new("target", error.to_string_lossy()))?;
-        let machine = target.create_target_machine(
-            &triple,
-            cpu,
-            features,
-            level,
-            RelocMode::PIC,
-            CodeModel::Default,
-        );
+        let machine = IDLE.take(&kind, || {
+            target.create_target_machine(
+                &triple,
+                cpu,
+                features,
+                level,
+                RelocMode::PIC,
+                CodeModel::Default,
+            )
+        });
         match machine {
             Some(machine) => Ok(Machine { machine, triple }),
             None => Err(BackendError::new(
@@ -217,15 +226,9 @@ impl Machine {
     /// # Errors
     /// As [`Machine::new`].
     pub(crate) fn quick(&self) -> Result<Machine, BackendError> {
-        let (cpu, features) = (self.machine.get_cpu(), self.machine.get_feature_string());
+        let Kind { cpu, features, .. } = self.machine.kind();
         let triple = self.machine.get_triple();
-        let level = OptimizationLevel::None;
-        Machine::new(
-            triple,
-            &cpu.to_string_lossy(),
-            &features.to_string_lossy(),
-            level,
-        )
+        Machine::new(triple, cpu, features, OptimizationLevel::None)
     }
 
     /// Sizes, offsets and alignments of LLVM types on this target.

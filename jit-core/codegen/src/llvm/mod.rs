@@ -6,6 +6,7 @@
 //! | `session` | a compile on a thread of its own, with its diagnostics; `park` stops one that does not end |
 //! | `memory` | whether the memory is there that a compile takes |
 //! | `machine` | target machines: passes and emission behind error values |
+//! | `idle` | target machines that wait for the next compile |
 //! | `optimize`, `effort` | pass pipelines; how hard LLVM tries |
 //! | `unrolled` | how loops are unrolled that ask for it |
 //! | `bindings` | what inkwell does not have |
@@ -21,6 +22,7 @@ pub(crate) mod bindings;
 pub(crate) mod effort;
 pub(crate) mod error;
 pub(crate) mod flow;
+mod idle;
 #[cfg_attr(
     not(feature = "gpu-on-host"),
     allow(dead_code, reason = "code for GPUs on this CPU asks the most")

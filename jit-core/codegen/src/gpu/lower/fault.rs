@@ -2,7 +2,11 @@
 //!
 //! Every failed check calls one internal function, so that the kernel's code holds no more than a
 //! compare, a branch and a call that is never taken. It records the fault as [`kiln_ir::fault`]
-//! describes and ends the thread: no trap, so the other threads and the context live on.
+//! describes and ends the thread: no trap, so the other threads and the context live on. For NVIDIA's GPUs LLVM
+//! is given its declaration alone ([`FaultBody::InText`]).
+
+#[cfg(test)]
+pub(super) mod by_llvm;
 
 use std::mem::offset_of;
 
@@ -16,9 +20,13 @@ use kiln_ir::fault::{FaultChannel, FaultRecord};
 use kiln_ir::{AddressSpace, Inst};
 
 use super::{FunctionLowering, ModuleLowering};
+use crate::gpu::fault_text::FaultBody;
 use crate::llvm::ask::parameters;
 use crate::llvm::bindings::{Wrap, build_gep};
 use crate::llvm::error::BackendError;
+
+/// The name of the function that records a fault.
+pub(in crate::gpu) const FAULT_FUNCTION: &str = "kiln_fault";
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
     /// Ends the thread in the current block.
@@ -51,15 +59,18 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let ty = self.context.void_type().fn_type(&params, false);
         let function = self
             .llvm
-            .add_function("kiln_fault", ty, Some(Linkage::Internal));
+            .add_function(FAULT_FUNCTION, ty, Some(Linkage::External));
         for attribute in ["cold", "noinline", "noreturn", "nounwind"] {
             function.add_attribute(AttributeLoc::Function, self.enum_attribute(attribute, 0));
         }
-        self.fault_body(function)?;
+        if self.fault_body == FaultBody::InModule {
+            function.set_linkage(Linkage::Internal);
+            self.write_fault_body(function)?;
+        }
         Ok(*self.fault_function.get_or_init(|| function))
     }
 
-    fn fault_body(&self, function: FunctionValue<'ctx>) -> Result<(), BackendError> {
+    fn write_fault_body(&self, function: FunctionValue<'ctx>) -> Result<(), BackendError> {
         let builder = self.context.create_builder();
         let [entry, first, end] =
             ["entry", "first", "end"].map(|name| self.context.append_basic_block(function, name));

@@ -40,6 +40,7 @@ use inkwell::values::{FunctionValue, GlobalValue, PointerValue};
 use kiln_ir::{AddressSpace, Effects, Entity as _, FuncId, GlobalId, Inst, Module, SharedVar};
 
 use super::types::{TypeLowering, space_number};
+use crate::gpu::fault_text::FaultBody;
 use crate::gpu::inline_ptx::WrittenPtx;
 use crate::hooks::LoweringHooks;
 use crate::isa::LlvmJob;
@@ -49,6 +50,9 @@ use crate::options::CompileOptions;
 
 pub(super) use atomic::Order;
 pub(super) use dialect::{Atomic, Dialect, ParamBlock, Point};
+pub(super) use fault::FAULT_FUNCTION;
+#[cfg(test)]
+pub(super) use fault::by_llvm::fault_function_by_llvm;
 pub(super) use function::FunctionLowering;
 pub use names::kernel_entry_name;
 pub(super) use value::Lowered;
@@ -78,6 +82,7 @@ pub(super) struct ModuleLowering<'a, 'ctx> {
     dynamic_shared: OnceCell<GlobalValue<'ctx>>,
     fault_function: OnceCell<FunctionValue<'ctx>>,
     fault_sites: HashMap<(FuncId, Inst), u32>,
+    fault_body: FaultBody,
     /// Whether threads can see each other's writes before the kernel ends.
     orders_memory: bool,
     line_info: Option<line_info::LineInfo<'ctx>>,
@@ -94,35 +99,10 @@ pub(super) fn lower<'a>(
     job: &LlvmJob<'a>,
     machine: &Machine,
     dialect: &dyn Dialect,
+    fault_body: FaultBody,
 ) -> Result<(LlvmModule<'a>, WrittenPtx), BackendError> {
-    let (context, module) = (job.context, job.legal.module());
-    let llvm = context.create_module(&names::sanitize(&module.name));
-    machine.prepare(&llvm);
-    let mut lowering = ModuleLowering {
-        context,
-        module,
-        types: TypeLowering::new(context, job.legal.legal_types(), machine.target_data()),
-        dialect,
-        options: job.options,
-        kernel_tag: job.kernel_tag,
-        hooks: job.hooks,
-        functions: Vec::new(),
-        constants: Vec::new(),
-        shared: HashMap::new(),
-        dynamic_shared: OnceCell::new(),
-        fault_function: OnceCell::new(),
-        fault_sites: (0..)
-            .zip(job.legal.fault_insts())
-            .map(|(site, &key)| (key, site))
-            .collect(),
-        orders_memory: orders_memory(module),
-        line_info: job
-            .options
-            .line_info
-            .then(|| line_info::LineInfo::new(&llvm, module)),
-        written: WrittenPtx::default(),
-        llvm,
-    };
+    let mut lowering = ModuleLowering::new(job, machine, dialect, fault_body);
+    let module = lowering.module;
     lowering.declare_constants()?;
     lowering.declare_shared()?;
     for (id, _) in module.functions.iter() {
@@ -149,6 +129,48 @@ fn orders_memory(module: &Module) -> bool {
     }
     let rows = || module.intrinsics.values();
     orders || rows().any(|row| row.effects == Effects::Memory)
+}
+
+impl<'a, 'ctx> ModuleLowering<'a, 'ctx> {
+    fn new(
+        job: &LlvmJob<'ctx>,
+        machine: &Machine,
+        dialect: &'a dyn Dialect,
+        fault_body: FaultBody,
+    ) -> ModuleLowering<'a, 'ctx>
+    where
+        'ctx: 'a,
+    {
+        let (context, module) = (job.context, job.legal.module());
+        let llvm = context.create_module(&names::sanitize(&module.name));
+        machine.prepare(&llvm);
+        ModuleLowering {
+            context,
+            module,
+            types: TypeLowering::new(context, job.legal.legal_types(), machine.target_data()),
+            dialect,
+            options: job.options,
+            kernel_tag: job.kernel_tag,
+            hooks: job.hooks,
+            functions: Vec::new(),
+            constants: Vec::new(),
+            shared: HashMap::new(),
+            dynamic_shared: OnceCell::new(),
+            fault_function: OnceCell::new(),
+            fault_sites: (0..)
+                .zip(job.legal.fault_insts())
+                .map(|(site, &key)| (key, site))
+                .collect(),
+            orders_memory: orders_memory(module),
+            line_info: job
+                .options
+                .line_info
+                .then(|| line_info::LineInfo::new(&llvm, module)),
+            fault_body,
+            written: WrittenPtx::default(),
+            llvm,
+        }
+    }
 }
 
 impl<'ctx> ModuleLowering<'_, 'ctx> {
