@@ -26,11 +26,11 @@ const MAX_FACTOR: i64 = 1 << 20;
 /// What a turn makes of a variable.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 enum Way {
-    /// Something is added that is the same in each turn, or taken away.
+    /// What is the same in each turn is added, or taken away.
     By { step: Value, falls: bool },
-    /// It is multiplied with a number.
+    /// A product with a number.
     Times(i64),
-    /// It is divided, so that it comes nearer to 0.
+    /// A quotient, which is nearer to 0.
     Shrinks,
 }
 
