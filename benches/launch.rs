@@ -108,6 +108,15 @@ fn count_instructions() -> kiln::Result<()> {
             print_parts(&format!("{}, {way}", list.name), &mut launch);
         }
     }
+    // The buffer was written by the device's own stream, and each of these has read it since.
+    let beside = jit.stream()?;
+    let [_, _, _, slices, _] = arguments::lists(&beside, &x)?;
+    for (way, mut launch) in slices.ways {
+        print_parts(
+            &format!("{}, another stream, {way}", slices.name),
+            &mut launch,
+        );
+    }
     let mut graph = jit.graph((&mut y, 1u32), |g, (mut y, n)| {
         (0..STEPS).try_for_each(|_| g.launch(&add, 1, 32, args!(&mut y, &n)))
     })?;

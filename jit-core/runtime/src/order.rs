@@ -68,11 +68,11 @@ impl Uses {
         }
     }
 
-    /// Whether a stream wrote last and has read since, so that one more read of its is in order and noted already.
+    /// Whether a stream has read since the last write, whoever's that was, so that one more read of its is in order and
+    /// noted already.
     #[inline]
     pub fn are_noted(&self, reads: ReadsOf) -> bool {
-        let writer = self.writer.load(Relaxed) >> NUMBER_BITS;
-        (writer == reads.place) & (self.readers.load(Relaxed) & reads.looked_at == reads.own)
+        self.readers.load(Acquire) & reads.looked_at == reads.own
     }
 
     fn is_shared(&self) -> bool {
@@ -87,10 +87,9 @@ impl Uses {
     }
 }
 
-/// What the uses of a buffer are compared with that a stream has read since it wrote it.
+/// What the uses of a buffer are compared with that a stream has read since it was written.
 #[derive(Copy, Clone)]
 pub struct ReadsOf {
-    place: u64,
     own: u64,
     looked_at: u64,
 }
@@ -101,7 +100,6 @@ impl ReadsOf {
     pub fn new(place: usize) -> ReadsOf {
         let own = 1 << place;
         ReadsOf {
-            place: place as u64,
             own,
             looked_at: own | SHARED,
         }
@@ -145,13 +143,16 @@ impl OrderedStream {
         self.work.as_deref()
     }
 
-    /// Whether all that matters of a buffer's uses is in this stream already.
+    /// Whether all that matters of a buffer's uses is in this stream already, or before it: a stream that has read a
+    /// buffer was made to wait for its last write before, and a write leaves no readers.
     #[inline]
     pub fn is_behind(&self, uses: &Uses, writes: bool) -> bool {
-        let readers = uses.readers.load(Relaxed);
+        // What another thread noted as a read of this stream it had ordered before.
+        let readers = uses.readers.load(Acquire);
         let own = 1 << self.place;
         let others = if writes { !own } else { SHARED };
-        uses.writer.load(Relaxed) >> NUMBER_BITS == self.place as u64 && readers & others == 0
+        let wrote = || uses.writer.load(Relaxed) >> NUMBER_BITS == self.place as u64;
+        readers & others == 0 && (readers & own != 0 || wrote())
     }
 
     /// How much work the driver has taken.
@@ -171,7 +172,7 @@ impl OrderedStream {
         let (readers, own) = (uses.readers.load(Relaxed), 1 << self.place);
         if !writes {
             if readers & own == 0 {
-                uses.readers.fetch_or(own, Relaxed);
+                uses.readers.fetch_or(own, Release);
             }
             return;
         }
@@ -528,5 +529,56 @@ impl Streams {
             }
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_of_streams_are_behind_a_write_that_each_has_read_behind() {
+        let [writer, first, second] = [0, 1, 2].map(|place| OrderedStream::new(place, None));
+        let uses = Uses::default();
+        writer.note(&uses, true, writer.count());
+        for stream in [&first, &second] {
+            assert!(
+                !stream.is_behind(&uses, false),
+                "nobody has waited for the write yet"
+            );
+            assert!(!uses.are_noted(ReadsOf::new(stream.place())));
+            stream.note(&uses, false, stream.count());
+        }
+        for stream in [&first, &second] {
+            assert!(
+                stream.is_behind(&uses, false),
+                "readers do not wait for each other"
+            );
+            assert!(uses.are_noted(ReadsOf::new(stream.place())));
+            assert!(!stream.is_behind(&uses, true), "the other may still read");
+        }
+        assert!(!writer.is_behind(&uses, true));
+        writer.note(&uses, true, writer.count());
+        assert!(
+            !first.is_behind(&uses, false),
+            "a write leaves no reader behind it"
+        );
+        assert!(!uses.are_noted(ReadsOf::new(first.place())));
+        first.note(&uses, false, first.count());
+        assert!(
+            first.is_behind(&uses, true),
+            "the only reader is behind the write itself"
+        );
+    }
+
+    #[test]
+    fn what_threads_share_is_behind_nothing() {
+        let stream = OrderedStream::new(1, None);
+        let uses = Uses::default();
+        stream.note(&uses, false, stream.count());
+        uses.share();
+        assert!(!stream.is_behind(&uses, false));
+        assert!(!stream.is_behind(&uses, true));
+        assert!(!uses.are_noted(ReadsOf::new(1)));
     }
 }

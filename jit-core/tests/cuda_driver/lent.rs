@@ -11,7 +11,7 @@ use kiln_jit_core::hook::HookSet;
 use kiln_jit_core::ir::Type;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::lent::{DeviceMemory, DeviceStream, Lent, LentMut, RawFunction, RawStream};
-use kiln_jit_core::runtime::cuda::{CudaContext, CudaStream};
+use kiln_jit_core::runtime::cuda::{CudaContext, CudaFunction, CudaStream};
 use kiln_jit_core::runtime::{Buffer, Device, DeviceId};
 use kiln_jit_core::value::bytes_of;
 
@@ -339,16 +339,20 @@ fn streams_that_are_refused() {
 const THEIRS: &str = "//\n.version 8.0\n.target sm_90\n.visible .entry uses_rw_axpy(\n.param .u64 x,\n.param .u32 xs,\n\
                       .param .u64 y,\n.param .u32 ys,\n.param .f32 a\n)\n{ ret; }\n";
 
+/// The function of the other code's, which keeps its module.
+fn their_axpy(fake: &Fake) -> CudaFunction {
+    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
+    let module = theirs.load_module(THEIRS.as_bytes(), "axpy");
+    let function = module.expect("theirs").function("uses_rw_axpy");
+    function.expect("a function")
+}
+
 #[test]
 fn functions_of_other_code_are_launched_in_order() {
     let fake = Fake::new();
     let jit = jit(&fake, HookSet::new());
-    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
-    let module = theirs
-        .load_module(THEIRS.as_bytes(), "axpy")
-        .expect("theirs");
-    let function = module.function("uses_rw_axpy").expect("a function");
-    // SAFETY: the module lives until the end of the test.
+    let function = their_axpy(&fake);
+    // SAFETY: the function keeps its module, and lives until the end of the test.
     let raw = || unsafe { RawFunction::new(function.as_raw()) };
     let axpy = jit.adopt_function("axpy", raw()).expect("it is adopted");
     let writes = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32));
@@ -387,12 +391,8 @@ fn functions_of_other_code_are_launched_in_order() {
 fn functions_that_are_refused() {
     let fake = Fake::new();
     let jit = jit(&fake, HookSet::new());
-    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
-    let module = theirs
-        .load_module(THEIRS.as_bytes(), "axpy")
-        .expect("theirs");
-    let function = module.function("uses_rw_axpy").expect("a function");
-    // SAFETY: the module lives until the end of the test.
+    let function = their_axpy(&fake);
+    // SAFETY: the function keeps its module, and lives until the end of the test.
     let raw = || unsafe { RawFunction::new(function.as_raw()) };
     let axpy = jit.adopt_function("axpy", raw()).expect("it is adopted");
     let mut x = jit.zeros::<u32>(8).expect("memory");
@@ -435,12 +435,8 @@ fn functions_that_are_refused() {
 fn functions_of_an_older_driver() {
     let fake = Fake::without(&["cuFuncGetParamInfo"]);
     let jit = jit(&fake, HookSet::new());
-    let theirs = CudaContext::with_driver(fake.open().expect("a driver"), 0).expect("a context");
-    let module = theirs
-        .load_module(THEIRS.as_bytes(), "axpy")
-        .expect("theirs");
-    let function = module.function("uses_rw_axpy").expect("a function");
-    // SAFETY: the module lives until the end of the test.
+    let function = their_axpy(&fake);
+    // SAFETY: the function keeps its module, and lives until the end of the test.
     let raw = unsafe { RawFunction::new(function.as_raw()) };
     let refused = jit.adopt_function("axpy", raw).expect_err("it is refused");
     expect!["CUDA device 0: the driver does not say what parameters `axpy` has (cuFuncGetParamInfo, CUDA 12.4). Update the NVIDIA driver, or launch it by the library that has loaded it"].assert_eq(&refused.to_string());
