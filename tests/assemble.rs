@@ -1,6 +1,6 @@
 //! Compiles every kernel of the suite for the oldest, two middle and the newest architecture that NVIDIA's `ptxas` and
-//! Kiln share, and assembles it for two of them, which take turns; with `KILN_ASSEMBLE_ALL`, which `cargo xtask soak`
-//! sets, for all.
+//! Kiln share, and assembles it for two of them, which take turns, one with lines of the source; with `KILN_ASSEMBLE_ALL`,
+//! which `cargo xtask soak` sets, for all.
 //!
 //! A case runs on the CPU; an observer keeps the legal module of every kernel that it compiles, as
 //! text. Each is parsed, compiled to PTX for each architecture and assembled. Needs `KILN_PTXAS`,
@@ -111,7 +111,7 @@ fn assemble(ptxas: &std::ffi::OsStr, ptx: &str, sm: u32) -> Result<(), String> {
 
 /// Why a module is refused, by Kiln or the assembler, for which architecture.
 fn refusals(module: &Module) -> Vec<String> {
-    let (hooks, options) = (HookSet::new(), CompileOptions::default());
+    let hooks = HookSet::new();
     let ptxas = std::env::var_os("KILN_PTXAS");
     // Which of them, a kernel's name says.
     let turn = module.name.len() % 2;
@@ -119,7 +119,8 @@ fn refusals(module: &Module) -> Vec<String> {
     let refusal = |(place, sm): (usize, u32)| {
         let ptxas = ptxas.as_ref().filter(|_| all || place % 2 == turn);
         let target = Target::Ptx(PtxTarget::for_sm(sm));
-        let job = CompileJob::new(module.clone(), target, options.clone());
+        let options = CompileOptions::default().line_info(place >= 2);
+        let job = CompileJob::new(module.clone(), target, options);
         let assembled = compile(job, &hooks, &NoObserver)
             .map_err(|error| error.to_string())
             .and_then(|compiled| match (ptxas, compiled.code.ptx()) {

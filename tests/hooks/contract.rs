@@ -604,3 +604,34 @@ fn a_hook_that_compiles_launches_other_kernels_and_never_waits_for_itself() -> R
     }
     Ok(())
 }
+
+#[kernel]
+fn idle(_x: &[u32]) {}
+
+#[test]
+fn the_function_for_faults_is_no_name_for_a_function_of_a_hook() -> Result<()> {
+    let takes = Hook::new("takes").finish_module(|_, module| {
+        let context = module.get_context();
+        let ty = context.void_type().fn_type(&[], false);
+        let taken = module.add_function("kiln_fault", ty, None);
+        let mut functions = module.get_functions();
+        let kernel = functions.find(|function| function.count_basic_blocks() > 0);
+        let block = kernel.and_then(|kernel| kernel.get_first_basic_block());
+        let first = block.and_then(|block| block.get_first_instruction());
+        let builder = context.create_builder();
+        builder.position_before(&first.expect("the kernel returns"));
+        let call = builder.build_call(taken, &[], "");
+        call.expect("the builder is in a block");
+        Ok(())
+    });
+    let target = Some(Target::Ptx(PtxTarget::for_sm(90)));
+    let options = JitOptions::default().target(target);
+    let jit = Jit::with(Device::cpu(), HookSet::from(takes), options);
+    let x = jit.zeros::<u32>(4)?;
+    let error = jit.inspect(&idle, args!(&x));
+    let error = error.expect_err("it is Kiln's own").to_string();
+    expect![[r#"
+        LLVM back end, emit: a hook declares `kiln_fault` as `void ()`: that is the name of Kiln's own function; give the hook's another one"#]]
+    .assert_eq(&error);
+    Ok(())
+}

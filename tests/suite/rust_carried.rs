@@ -368,7 +368,7 @@ fn a_tree_in_shared_memory(jit: &Jit) -> Outcome {
         }
         assert_eq!(sum.to_vec()?, [tile[0]], "from {start}");
     }
-    for start in [33u32, 64, u32::MAX] {
+    for start in [33u32, 64] {
         let mut sum = jit.zeros::<u32>(1)?;
         tree.launch(jit, (1, TILE), &all, start, &mut sum)?;
         let Err(Error::Run(RunError::Fault(fault))) = jit.synchronize() else {

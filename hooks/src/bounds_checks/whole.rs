@@ -74,7 +74,8 @@ impl Versions<'_> {
         if self.all_at_once(&inside) {
             return;
         }
-        let stands = |question: &Question| !loops.is_empty() || question.proved.len() == all.len();
+        // Loops of which nothing is asked are no reason for a second version of what stands in none.
+        let stands = |question: &Question| !needed.is_empty() || question.proved.len() == all.len();
         let alone = self.question(&inside, (&needed, &HashSet::new()));
         // No second version is made for what stands in no loop.
         let question = match alone.filter(|question| question.test.is_none()) {

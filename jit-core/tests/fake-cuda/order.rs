@@ -191,7 +191,9 @@ impl Order {
             self.done.remove(&stream);
             self.blocking.retain(|other| *other != stream);
             let clocks = self.clocks.values_mut().chain(self.events.values_mut());
-            clocks.for_each(|clock| drop(clock.remove(&stream)));
+            clocks.for_each(|clock| {
+                clock.remove(&stream);
+            });
             for accesses in self.accesses.values_mut() {
                 accesses.retain(|access| access.stream != stream);
             }
