@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     AddressSpace, Control, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
-    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value,
-    ValueDef, Var, VarData,
+    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Value, ValueDef,
+    Var, VarData,
 };
 
 use super::before::{Before, Inside, Truth};
@@ -386,15 +386,7 @@ impl Versions<'_> {
     pub(super) fn make_slow(&mut self, slow: Inst) {
         let inside = Inside::of(self.function, slow);
         let index = self.counters_of_own_memory(&inside);
-        for inst in inside.insts().filter(|inst| !index.contains(inst)) {
-            if let InstData::For {
-                unroll: unroll @ Unroll::Auto,
-                ..
-            } = &mut self.function.insts[inst].data
-            {
-                *unroll = Unroll::Never;
-            }
-        }
+        self.never_unroll(inside.insts().filter(|inst| !index.contains(inst)));
     }
 
     /// The loops whose counters addresses of the thread's own memory are made of.

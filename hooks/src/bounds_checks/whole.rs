@@ -19,7 +19,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Value};
+use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Unroll, Value};
 
 use super::before::{Before, Inside, Truth};
 use super::clamped;
@@ -50,6 +50,22 @@ impl Versions<'_> {
         let checks = self.checks(inside.insts());
         if let Some(question) = self.question(&inside, (&checks, &HashSet::new())) {
             self.begin_with(&question);
+            if question.test.is_some() {
+                self.never_unroll(inside.insts());
+            }
+        }
+    }
+
+    /// Says of loops that none is unrolled unless it was asked for.
+    pub(super) fn never_unroll(&mut self, insts: impl Iterator<Item = Inst>) {
+        for inst in insts {
+            if let InstData::For {
+                unroll: unroll @ Unroll::Auto,
+                ..
+            } = &mut self.function.insts[inst].data
+            {
+                *unroll = Unroll::Never;
+            }
         }
     }
 
@@ -194,9 +210,11 @@ impl Versions<'_> {
         let mut rest = std::mem::take(&mut self.function.regions[body].insts);
         let is_end = |inst: &mut Inst| self.function.insts[*inst].data.is_return();
         let end = rest.pop_if(is_end);
-        // Private memory is made once for both.
-        let is_place =
-            |inst: &Inst| matches!(self.function.insts[*inst].data, InstData::LocalAlloc);
+        // On a GPU private memory is made once for both versions, which unroll their loops over it. On a CPU only one does.
+        let by_block = self.by_block;
+        let is_place = |inst: &Inst| {
+            !by_block && matches!(self.function.insts[*inst].data, InstData::LocalAlloc)
+        };
         let (mut made, rest): (Vec<Inst>, Vec<Inst>) = rest.into_iter().partition(is_place);
         made.extend(&question.before);
         let rest = self.new_region(rest);
