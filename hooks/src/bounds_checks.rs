@@ -19,6 +19,7 @@
 //! | what variables are in loops that do not count, where it says that an element of an array of known length is there: no question is needed | `ranges.rs` |
 //! | loops with a counter: `for` and `while i < n { ..; i += step }`, also `while i + 4 <= n` | `counter.rs` |
 //! | variables that a loop halves, doubles, counts down, or moves on beside its counter | `carried.rs` |
+//! | a loop as it is looked at from before it, or from further ahead | `turns.rs` |
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |
@@ -53,6 +54,7 @@ mod references;
 mod runs;
 mod spans;
 mod sum;
+mod turns;
 mod versions;
 mod whole;
 
@@ -112,7 +114,7 @@ fn move_checks(module: &mut Module, target: &Target) {
     ranges::make(module);
     let meeting = versions::meeting(module);
     for (_, function) in module.functions.iter_mut() {
-        carried::settle(function);
+        carried::settle(function, &module.types, on_cpu);
     }
     for id in module.functions.keys() {
         let slow = versions::make(module, (id, &meeting), on_cpu);

@@ -7,18 +7,20 @@
 //! for k in 0..n { ..; at += stride; }     // from what at was to n - 1 strides beyond
 //! ```
 //!
-//! A turn has two values of such a variable, one before its assignment and one behind it. Where something behind it
-//! reads the variable or is checked, both become values of the turn (`settle`), so that an index says which is meant.
+//! A turn has two values of such a variable, one before its assignment and one behind it. Both become values of the turn
+//! (`settle`), so that an index says which is meant, and of which loop.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    BinaryOp, Control, Function, Inst, InstData, Region, Scalar, Value, Var, VarUse,
+    BinaryOp, Control, Function, Inst, InstData, Region, Scalar, TypeTable, Value, Var, VarUse,
 };
 
 use super::before::{Before, Inside, Number, Truth, known_integer};
+use super::clamped;
 use super::counter::{Counter, Counts, defining, is_left_unless};
 use super::sum::LARGE;
+use super::turns::Turns;
 
 /// No variable is multiplied with more in a turn.
 const MAX_FACTOR: i64 = 1 << 20;
@@ -54,15 +56,11 @@ impl Carried {
         let (at, next) = assignment(function, body, var)?;
         let is_old = |value| inside.defines(function, value) && reads(function, value) == Some(var);
         let (old, way) = way(function, next, is_old)?;
-        let counts = match is_behind(function, body, (at, var)) {
-            true => Counts::Index(old),
-            false => Counts::Var(var),
-        };
         Some(Carried {
             var,
             way,
             at,
-            counts,
+            counts: Counts::Index(old),
             scalar,
         })
     }
@@ -92,8 +90,8 @@ impl Carried {
     }
 
     /// What the variable is before the loop, if that can be asked, and what must hold for that to be a number.
-    fn first(&self, before: &mut Before<'_>) -> Option<(Number, Truth)> {
-        let value = before.variable(self.var)?;
+    fn first(&self, (before, turns): (&mut Before<'_>, &Turns)) -> Option<(Number, Truth)> {
+        let value = turns.first(before, self.var)?;
         let number = before.number(value);
         let needs = match self.scalar.bits() {
             64 => before.is_below(number, Number::Known(LARGE)),
@@ -164,17 +162,6 @@ fn way(function: &Function, next: Value, is_old: impl Fn(Value) -> bool) -> Opti
     Some((old, way))
 }
 
-/// Whether something behind the assignment of a turn reads the variable, or is checked.
-fn is_behind(function: &Function, body: Region, (at, var): (usize, Var)) -> bool {
-    let mut is_behind = false;
-    walk_insts(function, &function.regions[body].insts[at + 1..], |inst| {
-        let data = &function.insts[inst].data;
-        let reads = matches!(data.var_use(), Some(VarUse::Get(got)) if got == var);
-        is_behind |= reads || data.check().is_some();
-    });
-    is_behind
-}
-
 /// Calls `f` for instructions and for those within them.
 fn walk_insts(function: &Function, insts: &[Inst], mut f: impl FnMut(Inst)) {
     for &inst in insts {
@@ -186,8 +173,8 @@ fn walk_insts(function: &Function, insts: &[Inst], mut f: impl FnMut(Inst)) {
 }
 
 /// Gives variables that loops carry a value for what they are in a turn before their assignment, and has what is behind
-/// it take what was assigned; in loops with checks, where something behind it reads the variable or is checked.
-pub(super) fn settle(function: &mut Function) {
+/// it take what was assigned; in loops with checks.
+pub(super) fn settle(function: &mut Function, types: &TypeTable, on_cpu: bool) {
     let mut loops = Vec::new();
     function.walk(function.body, &mut |_, inst| {
         if function.insts[inst].data.is_loop() {
@@ -197,7 +184,7 @@ pub(super) fn settle(function: &mut Function) {
     let mut now = HashMap::new();
     for the_loop in loops {
         let inside = Inside::of(function, the_loop);
-        let is_checked = |inst: Inst| function.insts[inst].data.check().is_some();
+        let is_checked = |inst| clamped::check(function, types, (inst, on_cpu)).is_some();
         let [body] = function.insts[the_loop].data.regions()[..] else {
             continue;
         };
@@ -205,9 +192,7 @@ pub(super) fn settle(function: &mut Function) {
             continue;
         }
         for var in inside.assigned() {
-            if let Some(carried) = Carried::of(function, (body, &inside), var)
-                && carried.counts != Counts::Var(var)
-            {
+            if let Some(carried) = Carried::of(function, (body, &inside), var) {
                 carried.settle(function, body, &mut now);
             }
         }
@@ -254,23 +239,22 @@ impl Carried {
 /// A loop that a variable leads to its end otherwise than by steps: which it is, and from which instruction on it is
 /// between its ends. Adds to `test` what must hold for that.
 pub(super) fn of_loop(
-    before: &mut Before<'_>,
-    the_loop: Inst,
+    (before, turns): (&mut Before<'_>, &Turns),
     test: &mut Truth,
 ) -> Option<(Counter, Inst)> {
-    let Control::Loop { body } = before.function.insts[the_loop].data.control() else {
+    let Control::Loop { body } = before.function.insts[turns.inst].data.control() else {
         return None;
     };
     let (inst, (low, high, reaches)) = is_left_unless(before.function, body)?;
     let carried = |value| {
         let function = &*before.function;
-        let carried = Carried::of_read(function, (body, before.inside), value)?;
+        let carried = Carried::of_read(function, (body, &turns.inside), value)?;
         (carried.is_behind(function, body, inst)).then_some(carried)
     };
     let slack = i64::from(!reaches);
     let counter = match (carried(low), carried(high)) {
-        (Some(rises), None) => rises.below(before, (high, slack), test)?,
-        (None, Some(falls)) => falls.above(before, (low, slack), test)?,
+        (Some(rises), None) => rises.below((before, turns), (high, slack), test)?,
+        (None, Some(falls)) => falls.above((before, turns), (low, slack), test)?,
         _ => return None,
     };
     Some((counter, inst))
@@ -280,7 +264,7 @@ impl Carried {
     /// A variable that is multiplied while it is below an end.
     fn below(
         &self,
-        before: &mut Before<'_>,
+        (before, turns): (&mut Before<'_>, &Turns),
         (end, slack): (Value, i64),
         test: &mut Truth,
     ) -> Option<Counter> {
@@ -288,7 +272,7 @@ impl Carried {
             return None;
         };
         let end = before.moved(end)?;
-        let (first, needs) = self.first(before)?;
+        let (first, needs) = self.first((before, turns))?;
         *test = before.and(*test, needs);
         let end = before.number(end);
         let last = before.sub(end, Number::Known(slack));
@@ -307,7 +291,7 @@ impl Carried {
     /// A variable that becomes less while it is above an end.
     fn above(
         &self,
-        before: &mut Before<'_>,
+        (before, turns): (&mut Before<'_>, &Turns),
         (end, slack): (Value, i64),
         test: &mut Truth,
     ) -> Option<Counter> {
@@ -327,7 +311,7 @@ impl Carried {
             Way::By { falls: false, .. } | Way::Times(_) => return None,
         }
         let end = before.moved(end)?;
-        let (last, needs) = self.first(before)?;
+        let (last, needs) = self.first((before, turns))?;
         *test = before.and(*test, needs);
         let end = before.number(end);
         if self.scalar.bits() == 64 {
@@ -341,17 +325,16 @@ impl Carried {
 
 /// The other variables that indices of a loop with a counter are made of, with the numbers of turns behind the first one.
 pub(super) fn beside(
-    before: &mut Before<'_>,
-    the_loop: Inst,
+    (before, turns): (&mut Before<'_>, &Turns),
     counts: Counts,
-    turns: impl Fn(&mut Before<'_>) -> Option<Number>,
+    behind: impl Fn(&mut Before<'_>) -> Option<Number>,
 ) -> Vec<Counter> {
-    let [body] = before.function.insts[the_loop].data.regions()[..] else {
+    let Some(body) = turns.body(before.function) else {
         return Vec::new();
     };
     let mut counters = Vec::new();
     for var in of_indices(before) {
-        let Some(carried) = Carried::of(before.function, (body, before.inside), var) else {
+        let Some(carried) = Carried::of(before.function, (body, &turns.inside), var) else {
             continue;
         };
         if carried.counts == counts {
@@ -359,10 +342,11 @@ pub(super) fn beside(
         }
         let found = match carried.way {
             Way::By { step, falls } if !carried.is_passed_over(before.function, body) => {
-                turns(before).and_then(|turns| carried.stepped(before, (step, falls), turns))
+                behind(before)
+                    .and_then(|behind| carried.stepped((before, turns), (step, falls), behind))
             }
             Way::Shrinks if !carried.scalar.is_signed_int() => carried
-                .first(before)
+                .first((before, turns))
                 .map(|(first, needs)| ((Number::Known(0), first), needs)),
             Way::By { .. } | Way::Shrinks | Way::Times(_) => None,
         };
@@ -394,12 +378,12 @@ impl Carried {
     /// what must hold for them to be.
     fn stepped(
         &self,
-        before: &mut Before<'_>,
+        (before, turns): (&mut Before<'_>, &Turns),
         (step, falls): (Value, bool),
-        turns: Number,
+        behind: Number,
     ) -> Option<((Number, Number), Truth)> {
         let step = before.moved(step)?;
-        let (first, mut needs) = self.first(before)?;
+        let (first, mut needs) = self.first((before, turns))?;
         let (step, falls) = match before.number(step) {
             Number::Known(known) if known < 0 => (Number::Known(-known), !falls),
             number => (number, falls),
@@ -409,7 +393,7 @@ impl Carried {
             let is_small = before.is_below(step, Number::Known(LARGE / 2));
             needs = before.and(needs, is_small);
         }
-        let way = before.mul(turns, step);
+        let way = before.mul(behind, step);
         let is_small = before.is_below(way, Number::Known(LARGE));
         needs = before.and(needs, is_small);
         let last = match falls {

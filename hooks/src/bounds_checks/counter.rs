@@ -9,14 +9,13 @@ use super::before::{Before, Inside, Number, Truth, known_integer};
 use super::carried::Carried;
 use super::lanes::Bound;
 use super::sum::LARGE;
+use super::turns::Turns;
 
 /// What counts the turns of a loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(super) enum Counts {
     /// The index of a `for`, or what a variable is in a turn before it is assigned.
     Index(Value),
-    /// A variable that one instruction of the loop assigns, behind which nothing reads it or is checked.
-    Var(Var),
     /// Nothing: the value differs from thread to thread, between the same two ends in each turn.
     Lane(Value),
 }
@@ -107,8 +106,8 @@ pub(super) fn has_few_turns(function: &Function, the_loop: Inst) -> bool {
 
 impl Counted {
     /// What counts the turns of a loop, if something does.
-    pub(super) fn of(function: &Function, the_loop: Inst, inside: &Inside) -> Option<Counted> {
-        match function.insts[the_loop].data.control() {
+    pub(super) fn of(function: &Function, turns: &Turns) -> Option<Counted> {
+        match function.insts[turns.inst].data.control() {
             Control::For {
                 index,
                 bounds: [start, end, step],
@@ -124,7 +123,7 @@ impl Counted {
                 always_steps: true,
                 scalar: function.type_of(index).as_scalar()?,
             }),
-            Control::Loop { body } => while_below(function, body, inside),
+            Control::Loop { body } => while_below(function, body, &turns.inside),
             _ => None,
         }
     }
@@ -133,10 +132,14 @@ impl Counted {
     /// that stays the same.
     ///
     /// Adds to `test` what must hold besides. Where a loop makes no turn, the numbers mean nothing.
-    pub(super) fn seen(&self, before: &mut Before<'_>, test: &mut Truth) -> Option<Counter> {
+    pub(super) fn seen(
+        &self,
+        (before, turns): (&mut Before<'_>, &Turns),
+        test: &mut Truth,
+    ) -> Option<Counter> {
         let start = match self.start {
             Start::Value(start) => before.moved(start)?,
-            Start::Var(var) => before.variable(var)?,
+            Start::Var(var) => turns.first(before, var)?,
         };
         let (end, step) = (before.moved(self.end)?, before.moved(self.step)?);
         let is_signed = self.scalar.is_signed_int();

@@ -660,7 +660,7 @@ pub(super) fn is_of_thread(before: &Before<'_>, counters: &[Counter], sum: &Sum)
         let counter = product.counter.map(|counter| &counters[counter]);
         let is_lane = |counter: &&Counter| match counter.counts {
             Counts::Lane(value) => before.guards.iter().all(|guard| guard.value != value),
-            Counts::Index(_) | Counts::Var(_) => false,
+            Counts::Index(_) => false,
         };
         let counter = counter.filter(is_lane).filter(|_| product.value.is_none());
         counter.is_some_and(|counter| {

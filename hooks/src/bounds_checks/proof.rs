@@ -19,6 +19,7 @@ use super::counter::{Counted, Counter, Counts, defining};
 use super::lanes;
 use super::spans::{self, Spread};
 use super::sum::{Product, Sum, sum_of};
+use super::turns::Turns;
 
 /// The largest length that an index of 31 bits can be compared with.
 const SIGNED_LIMIT: i64 = 1 << 31;
@@ -102,16 +103,15 @@ impl Proof {
         guards: &[Guard],
     ) -> Option<Proof> {
         let mut test = Truth::Known(true);
-        let (counters, from) = counters(before, the_loop, &mut test)?;
+        let turns = Turns::of(before.function, the_loop);
+        let (counters, from) = counters(before, &turns, &mut test)?;
         let mut looked = Looked {
             counters,
             accesses: Vec::new(),
             guards: guards.to_vec(),
             test,
         };
-        let [body] = before.function.insts[the_loop].data.regions()[..] else {
-            return None;
-        };
+        let body = turns.body(before.function)?;
         looked.region(before, types, (body, true, from));
         let Looked {
             mut counters,
@@ -163,6 +163,11 @@ impl Proof {
             mut test,
             ..
         } = looked;
+        // What a loop does before its variable is known to be between its ends is not looked at.
+        let seen: HashSet<Inst> = accesses.iter().map(|seen| seen.inst).collect();
+        if !needed.is_subset(&seen) {
+            return None;
+        }
         let (mut asked, mut proved) = (BTreeMap::new(), Vec::new());
         let mut answered = HashSet::from([Truth::Known(true)]);
         for seen in accesses {
@@ -198,23 +203,24 @@ impl Proof {
 /// which all this is so, if it is not from the start.
 fn counters(
     before: &mut Before<'_>,
-    the_loop: Inst,
+    turns: &Turns,
     test: &mut Truth,
 ) -> Option<(Vec<Counter>, Option<Inst>)> {
-    let counted = Counted::of(before.function, the_loop, before.inside);
+    let counted = Counted::of(before.function, turns);
     let mut own = *test;
-    let seen = counted.and_then(|counted| Some((counted, counted.seen(before, &mut own)?)));
+    let seen =
+        counted.and_then(|counted| Some((counted, counted.seen((before, turns), &mut own)?)));
     let (counter, from, counted) = match seen {
         Some((counted, counter)) => {
             *test = own;
             (counter, counted.test, Some(counted))
         }
         None => {
-            let (counter, from) = carried::of_loop(before, the_loop, test)?;
+            let (counter, from) = carried::of_loop((before, turns), test)?;
             (counter, Some(from), None)
         }
     };
-    let others = carried::beside(before, the_loop, counter.counts, |before| {
+    let others = carried::beside((before, turns), counter.counts, |before| {
         counted.and_then(|counted| counted.turns(before, &counter))
     });
     let counters = [counter].into_iter().chain(others).collect();
@@ -402,16 +408,20 @@ impl Looked {
             }
             match data.control() {
                 Control::For { body, .. } if begun => {
-                    let counted = self.enter(before, inst);
-                    self.region(before, types, (body, always && counted, None));
+                    let entered = self.enter(before, (region, inst));
+                    self.region(before, types, (body, always && entered.is_some(), None));
                 }
                 Control::Next if begun && before.block.is_some() => {
                     if let Some(assumed) = data.assumption() {
                         self.say(before, (assumed.cond, true));
                     }
                 }
-                // A loop that is not counted may make no turn.
-                Control::Loop { body } => self.region(before, types, (body, false, None)),
+                Control::Loop { body } => {
+                    let entered = begun.then(|| self.enter(before, (region, inst))).flatten();
+                    // A loop of which it is not known what its turns do may make none.
+                    let always = always && entered.is_some();
+                    self.region(before, types, (body, always, entered.flatten()));
+                }
                 Control::If {
                     cond,
                     then_region,
@@ -448,17 +458,22 @@ impl Looked {
         );
     }
 
-    /// Notes the counter of a loop within the loop, if its ends are known before.
-    fn enter(&mut self, before: &mut Before<'_>, inst: Inst) -> bool {
+    /// Notes the counters of a loop within what is looked at, if their ends are known before, and gives the instruction behind
+    /// which they are between them, if they are not from the start.
+    fn enter(
+        &mut self,
+        before: &mut Before<'_>,
+        (around, inst): (Region, Inst),
+    ) -> Option<Option<Inst>> {
         let mut test = self.test;
-        let counted = Counted::of(before.function, inst, before.inside);
-        match counted.and_then(|counted| counted.seen(before, &mut test)) {
-            Some(counter) => {
-                self.counters.push(counter);
+        let turns = Turns::within(before.function, (around, inst));
+        match counters(before, &turns, &mut test) {
+            Some((counters, from)) => {
+                self.counters.extend(counters);
                 self.test = test;
-                true
+                Some(from)
             }
-            None => self.enter_between(before, inst).is_some(),
+            None => self.enter_between(before, inst).map(|()| None),
         }
     }
 

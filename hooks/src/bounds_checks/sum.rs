@@ -266,7 +266,7 @@ pub(super) fn find(
         return None;
     }
     before.steps -= 1;
-    if let Some(number) = number_of_counter(before, counters, value) {
+    if let Some(number) = number_of_counter(counters, value) {
         let number = lanes::above(before, counters, (value, number));
         let number = lanes::at_most(before, counters, (value, number), depth);
         let product = Product {
@@ -310,14 +310,10 @@ pub(super) fn find(
     }
 }
 
-fn number_of_counter(before: &Before<'_>, counters: &[Counter], value: Value) -> Option<usize> {
+fn number_of_counter(counters: &[Counter], value: Value) -> Option<usize> {
     counters.iter().position(|counter| match counter.counts {
         Counts::Index(index) => index == value,
         Counts::Lane(_) => false,
-        Counts::Var(var) => {
-            before.inside.defines(before.function, value)
-                && matches!(defining(before.function, value), Some(InstData::VarGet(got)) if *got == var)
-        }
     })
 }
 
@@ -545,10 +541,6 @@ impl Wide {
             let counter = match counts {
                 Counts::Index(value) | Counts::Lane(value) => {
                     copy.values.get(&value).copied().unwrap_or(value)
-                }
-                Counts::Var(var) => {
-                    let ty = code.function.vars[var].ty;
-                    code.value(InstData::VarGet(var), ty)
                 }
             };
             let mut term = match code.function.type_of(counter) {

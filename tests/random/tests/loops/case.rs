@@ -628,6 +628,7 @@ impl Writer {
         let var = self.vars;
         self.vars += 1;
         self.line(&format!("set var{var}, %{start}"));
+        self.assign_again(var);
         self.line("loop {");
         self.turn(|w| {
             let now = w.value("u32", &format!("get var{var}"));
@@ -658,6 +659,18 @@ impl Writer {
         self.line("}");
     }
 
+    /// At times gives a variable another number before its loop, for all threads or for some.
+    fn assign_again(&mut self, var: usize) {
+        if !self.random.chance(15) {
+            return;
+        }
+        let (number, other) = (self.small_number(), self.small_number());
+        let cond = self.value("bool", &format!("lt %{number}, %{other}"));
+        self.line(&format!("if %{cond} {{"));
+        self.block(|w| w.line(&format!("set var{var}, %{number}")));
+        self.line("}");
+    }
+
     fn small_number(&mut self) -> usize {
         match self.random.below(3) {
             0 => self.known[self.random.below(3)],
@@ -685,6 +698,7 @@ impl Writer {
         let var = self.vars;
         self.vars += 1;
         self.line(&format!("set var{var}, %{start}"));
+        self.assign_again(var);
         let moved = self.moved();
         self.line("loop {");
         self.turn(|w| {
