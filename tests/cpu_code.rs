@@ -344,7 +344,11 @@ fn problems(case: &Measured, text: &str, vector: &str) -> impl Iterator<Item = S
     let stores = ["mandelbrot", "histogram"].contains(&case.name)
         || with_vector(&["  store ", "masked.store"]);
     let arithmetic = with_vector(&[" fadd ", " fmul ", " add ", " and "]);
+    // Elements without a gather are read and written lane after lane, from addresses that were chosen for all.
+    let is_apart = |line: &&&str| line.contains("= select <") && line.contains("x ptr>");
+    let apart = hot.iter().filter(is_apart).count();
     [
+        (apart != 0).then(|| format!("{apart} accesses lane after lane in hot code")),
         (gathers != 0).then(|| format!("{gathers} gathers in hot code")),
         (scatters != 0).then(|| format!("{scatters} scatters in hot code")),
         (all > case.cold).then(|| format!("{all} gathers and scatters, {} at most", case.cold)),

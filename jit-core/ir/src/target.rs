@@ -240,6 +240,11 @@ impl CpuFeatures {
         }
     }
 
+    /// Whether the processor reads and writes elements anywhere, of 4 bytes and more, at once under a mask.
+    pub fn gathers(&self) -> bool {
+        self.has("avx512f")
+    }
+
     /// Whether the processor converts between `f16` and `f32` itself.
     pub fn converts_f16(&self) -> bool {
         self.has("f16c") || self.has("neon")

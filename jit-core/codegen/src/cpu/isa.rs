@@ -57,6 +57,7 @@ impl CpuIsa {
         let options = |barriers| PlanOptions {
             contract: job.options.contract,
             has_f16c: self.target.features.converts_f16(),
+            has_gathers: self.target.features.gathers(),
             barriers,
             hooked: job.hooks.lowers_insts(),
         };

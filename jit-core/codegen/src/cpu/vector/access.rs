@@ -18,7 +18,7 @@ use crate::llvm::error::BackendError;
 
 /// How an address can be accessed.
 #[derive(Copy, Clone)]
-enum Pattern<'ctx> {
+pub(super) enum Pattern<'ctx> {
     /// One place for all lanes.
     Same(PointerValue<'ctx>),
     /// Neighbouring elements from here on; whether all lanes may be read.
@@ -31,7 +31,7 @@ enum Pattern<'ctx> {
 
 /// Neighbouring elements at times.
 #[derive(Copy, Clone)]
-struct Row<'ctx> {
+pub(super) struct Row<'ctx> {
     /// The element of lane 0.
     start: PointerValue<'ctx>,
     /// Whether all lanes may be read.
@@ -50,7 +50,7 @@ enum Source<'ctx> {
 }
 
 impl<'ctx> Warp<'_, '_, 'ctx> {
-    fn pattern(&self, address: Leaf<'ctx>, bytes: u32) -> Pattern<'ctx> {
+    pub(super) fn pattern(&self, address: Leaf<'ctx>, bytes: u32) -> Pattern<'ctx> {
         let is_row = |stride: i64| stride == i64::from(bytes);
         match address {
             Leaf::Uniform(at) => Pattern::Same(at.into_pointer_value()),
@@ -120,8 +120,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Result<Leaves<'ctx>, BackendError> {
         let address = self.leaf(ptr)?;
         let spread = self.kernel.is_spread(ptr);
+        let leaves = self.types().leaves(result);
+        if !volatile && !spread && self.is_apart(address, &leaves) {
+            return self.load_apart(address, &leaves);
+        }
         let mut value = Leaves::new();
-        for leaf in self.types().leaves(result) {
+        for leaf in leaves {
             let at = self.leaf_address(address, &leaf, spread)?;
             value.push(self.load_leaf(at, leaf, volatile)?);
         }
@@ -165,7 +169,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         self.as_computed(raw, leaf)
     }
 
-    fn as_computed(
+    pub(super) fn as_computed(
         &self,
         raw: BasicValueEnum<'ctx>,
         leaf: LeafType,
@@ -231,6 +235,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let spread = self.kernel.is_spread(ptr);
         let parts = self.get(value)?;
         let leaves = self.types().leaves(self.type_of(value));
+        if !volatile && !spread && self.is_apart(address, &leaves) {
+            return self.store_apart(address, &parts, &leaves);
+        }
         for (leaf, &part) in leaves.iter().zip(&parts) {
             let at = self.leaf_address(address, leaf, spread)?;
             let part = self.to_memory(part, *leaf)?;
@@ -239,7 +246,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 
-    fn to_memory(&self, part: Leaf<'ctx>, leaf: LeafType) -> Result<Leaf<'ctx>, BackendError> {
+    pub(super) fn to_memory(
+        &self,
+        part: Leaf<'ctx>,
+        leaf: LeafType,
+    ) -> Result<Leaf<'ctx>, BackendError> {
         let bits = match leaf.kind {
             LeafKind::Length(_) => leaf.bytes() * 8,
             LeafKind::Scalar(_) | LeafKind::Address if leaf.is_bool() => leaf.bytes() * 8,

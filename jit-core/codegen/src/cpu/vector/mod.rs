@@ -18,12 +18,13 @@
 //! | `arith`, `cast`, `intrinsic` | operations |
 //! | `hooked`, `hook_values` | operations that hooks lower; their values as hooks see them |
 //! | `warp_op`, `warp_shuffle`, `warp_group` | operations that lanes execute together |
-//! | `address`, `access`, `atomic` | bounds checks, loads and stores, atomics |
+//! | `address`, `access`, `apart`, `atomic` | bounds checks, loads and stores, those without gathers and scatters, atomics |
 //! | `look` | where code looks whether its launch is to end |
 //! | `emit` | LLVM instructions on scalars and vectors alike |
 
 mod access;
 mod address;
+mod apart;
 mod arith;
 mod atomic;
 mod block;

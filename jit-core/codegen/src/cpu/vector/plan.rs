@@ -30,6 +30,8 @@ pub(crate) struct PlanOptions {
     pub(crate) contract: bool,
     /// Whether the processor converts `f16` (F16C).
     pub(crate) has_f16c: bool,
+    /// Whether the processor gathers and scatters elements of 4 bytes and more (AVX-512).
+    pub(crate) has_gathers: bool,
     /// What happens at barriers.
     pub(crate) barriers: Barriers,
     /// Whether hooks lower operations. Then barriers are operations of segments, as hooks may do something there,
@@ -112,6 +114,7 @@ pub(crate) struct Plan<'m> {
     used: HashSet<Value>,
     pub(super) contract: bool,
     pub(super) has_f16c: bool,
+    pub(super) has_gathers: bool,
     pub(super) barriers: Barriers,
 }
 
@@ -158,6 +161,7 @@ impl<'m> Plan<'m> {
             barriers: options.barriers,
             contract: options.contract,
             has_f16c: options.has_f16c,
+            has_gathers: options.has_gathers,
             module,
             types: legal.legal_types(),
             flat,
