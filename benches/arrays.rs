@@ -181,12 +181,20 @@ impl Bench {
             ))
             .eval()?;
         self.time("running sums u32 2^28", ("scan_u32", 1.0), || x.cumsum(0))?;
+        self.time("running maxima u32 2^28", ("scan_max_u32", 1.0), || {
+            x.accumulate(0, device!(|a, b| a.max(b)))
+        })?;
         let mask = (&x % 2u32).eq(0).eval()?;
         self.time("select u32 2^28", ("select_u32", 1.0), || x.compress(&mask))?;
         drop(mask);
         let x = x.slice(s![..sorted as isize])?.copy()?;
         self.time("sort u32 2^26", ("sort_u32", 1.0), || x.sort(0))?;
         self.time("argsort u32 2^26", ("sort_pairs_u32", 1.0), || x.argsort(0))?;
+        self.time(
+            "sort by a comparison u32 2^26",
+            ("merge_sort_u32", 1.0),
+            || x.sort_by(0, device!(|a, b| a < b)),
+        )?;
         let x = x.cast::<f32>().eval()?;
         self.time("sort f32 2^26", ("sort_u32", 1.0), || x.sort(0))
     }

@@ -140,6 +140,29 @@ impl<T: Element> Array<T> {
             false => Ok(kept),
         }
     }
+
+    /// The elements for which a mask of the same shape is true, and the others, each in order, as vectors (Rust's `partition`).
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![3.0f32, -1.0, 4.0, -1.5])?;
+    /// let (positive, others) = x.partition(&x.gt(0.0).eval()?)?;
+    /// assert_eq!((positive.to_vec()?, others.to_vec()?), (vec![3.0, 4.0], vec![-1.0, -1.5]));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Array::compress`].
+    #[track_caller]
+    pub fn partition(&self, mask: &Array<bool>) -> Result<(Array<T>, Array<T>)> {
+        let kept = self.compress(mask)?;
+        let others = self.compress(&(!mask).eval()?)?;
+        Ok((kept, others))
+    }
 }
 
 impl Array<bool> {

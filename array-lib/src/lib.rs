@@ -85,7 +85,7 @@ pub use neighbor::{Border, Convolved};
 pub use npy::FileElement;
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
-pub use random::RandomElement;
+pub use random::{RandomElement, RandomInteger};
 pub use search::Side;
 pub use several::{OutputOf, Outputs, eval_all};
 pub use shape::{IntoShape, Shape, ShapeMismatch};
@@ -216,6 +216,20 @@ pub enum ArrayError {
         axis: usize,
         /// The array's shape.
         shape: Shape,
+    },
+    /// A share of elements that is none.
+    #[error(
+        "{share} is no share of the elements; it is from 0, for the least of them, to 1, for the greatest"
+    )]
+    Share {
+        /// The share.
+        share: f64,
+    },
+    /// A range that random integers are to be of, and that has none.
+    #[error("there are no integers in {range} to draw from; its end is above its start")]
+    EmptyRange {
+        /// The range.
+        range: String,
     },
     /// An array of any other number of elements than one, whose only element is meant.
     #[error("an array of shape {shape} has {} elements, and no only one", shape.len())]

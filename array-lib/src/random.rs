@@ -1,10 +1,12 @@
 //! Random numbers as expressions: each element has a stream of its own, so they are the same on all devices, whatever
 //! computes them, and are stored only if they are to be.
 
+use std::ops::Range;
+
 use kiln_device_stdlib::random::Philox;
 use kiln_kernel_macro::{device_expression, device_fn};
 
-use crate::{Arrays, Expr, FloatElement, IntoShape};
+use crate::{Array, ArrayError, Arrays, Expr, FloatElement, IntegerElement, IntoShape, Result};
 
 /// A type of random numbers.
 pub trait RandomElement: FloatElement {
@@ -58,7 +60,114 @@ elements! {
     f64: uniform_f64 normal_f64;
 }
 
+/// An integer type of random numbers.
+pub trait RandomInteger: IntegerElement + std::fmt::Debug + PartialOrd {
+    /// Integers from the first on and below the other, for each number of an element.
+    #[doc(hidden)]
+    fn integers(numbers: Expr<u32>, seed: u64, range: (Self, Self)) -> Expr<Self>;
+}
+
+#[device_fn]
+fn integer_u32(seed: u64, number: u32, first: u32, end: u32) -> u32 {
+    let mut random = Philox::new(seed, number as u64);
+    first + random.below(end - first)
+}
+
+#[device_fn]
+fn integer_u64(seed: u64, number: u32, first: u64, end: u64) -> u64 {
+    let mut random = Philox::new(seed, number as u64);
+    first + random.below_u64(end - first)
+}
+
+#[device_fn]
+fn integer_i32(seed: u64, number: u32, first: i32, end: i32) -> i32 {
+    let mut random = Philox::new(seed, number as u64);
+    random.range_i32(first, end)
+}
+
+#[device_fn]
+fn integer_i64(seed: u64, number: u32, first: i64, end: i64) -> i64 {
+    let mut random = Philox::new(seed, number as u64);
+    random.range_i64(first, end)
+}
+
+macro_rules! integers {
+    ($($integer:ty: $drawn:ident;)*) => {$(
+        impl RandomInteger for $integer {
+            fn integers(numbers: Expr<u32>, seed: u64, range: (Self, Self)) -> Expr<Self> {
+                let (first, end) = range;
+                numbers.map(device_expression!(|number| $drawn(seed, number, first, end)))
+            }
+        }
+    )*};
+}
+integers! {
+    u32: integer_u32;
+    u64: integer_u64;
+    i32: integer_i32;
+    i64: integer_i64;
+}
+
 impl Arrays {
+    /// Random integers in a range, each as likely as any other, which the seed decides (NumPy's `rng.integers`): an
+    /// expression, computed where it is used.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let dice = arrays.integers(6000, 1..7, 3)?.eval()?;
+    /// assert_eq!((dice.min()?, dice.max()?), (1, 6));
+    /// assert!(dice.eq(6).count()?.abs_diff(1000) < 150);
+    /// assert!(arrays.integers(3, 5..5, 3).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A range without integers.
+    pub fn integers<T: RandomInteger>(
+        &self,
+        shape: impl IntoShape,
+        range: Range<T>,
+        seed: u64,
+    ) -> Result<Expr<T>> {
+        if range.start < range.end {
+            return Ok(T::integers(
+                self.indices(shape),
+                seed,
+                (range.start, range.end),
+            ));
+        }
+        Err(ArrayError::EmptyRange {
+            range: format!("{range:?}"),
+        })
+    }
+
+    /// The numbers from 0 to `count - 1` in a random order, which the seed decides (NumPy's `rng.permutation`): taken with
+    /// [`Array::take`](crate::Array::take) they shuffle.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let order = arrays.permutation(5, 1)?;
+    /// assert_eq!(order.sort(0)?.to_vec()?, [0, 1, 2, 3, 4]);
+    /// let shuffled = arrays.linspace(0.0f32, 1.0, 5)?.take(&order, 0)?;
+    /// assert_eq!(shuffled.sort(0)?.to_vec()?, [0.0, 0.25, 0.5, 0.75, 1.0]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Array::sort`](crate::Array::sort).
+    pub fn permutation(&self, count: usize, seed: u64) -> Result<Array<u32>> {
+        // Keys of 64 bits: that two of them are alike does not happen.
+        self.integers(count, 0..u64::MAX, seed)?.eval()?.argsort(0)
+    }
+
     /// Random numbers from 0 to 1 without 1, which the seed decides: an expression, computed where it is used.
     ///
     /// ```

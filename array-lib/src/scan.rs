@@ -1,8 +1,10 @@
 //! Running sums and products along a dimension.
 //!
 //! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them, what
-//! these have left is scanned in the same way, and each block then scans its chunk from there.
+//! these have left is scanned in the same way, and each block then scans its chunk from there. So it is with an operator of
+//! the user's (`scan/any.rs`).
 
+mod any;
 mod look_back;
 mod select;
 
@@ -14,7 +16,7 @@ use kiln_jit_core::build::Kernel;
 use kiln_kernel_macro::kernel;
 
 use crate::layout::axis_of;
-use crate::{Array, ArrayError, Element, NumberElement, Result, Shape};
+use crate::{Array, ArrayError, Element, ElementFn, NumberElement, Result, Shape};
 
 use look_back::scan_all_products;
 pub(crate) use look_back::{scan_all, scan_all_sums};
@@ -172,14 +174,46 @@ impl<T: NumberElement> Scan<T> {
     }
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
-        let axis = axis_of(axis, x.shape())? as isize;
-        x.counted("a running sum or product", MOST)?;
-        let last = x.swap_axes(axis, -1)?;
-        let dims = last.dims().to_vec();
-        let row = dims.last().copied().unwrap_or(1);
-        let rows = last.len().checked_div(row).unwrap_or(0);
-        let scanned = self.rows(&last.contiguous()?.reshape((rows, row))?)?;
-        scanned.reshape(dims)?.swap_axes(axis, -1)
+        along(x, axis, |x| self.rows(x))
+    }
+}
+
+/// Has the elements along a dimension be scanned as the rows of a matrix, whose elements lie one after the other.
+fn along<T: Element>(
+    x: &Array<T>,
+    axis: isize,
+    scan: impl FnOnce(&Array<T>) -> Result<Array<T>>,
+) -> Result<Array<T>> {
+    let axis = axis_of(axis, x.shape())? as isize;
+    x.counted("a running sum, product or fold", MOST)?;
+    let last = x.swap_axes(axis, -1)?;
+    let dims = last.dims().to_vec();
+    let row = dims.last().copied().unwrap_or(1);
+    let rows = last.len().checked_div(row).unwrap_or(0);
+    let scanned = scan(&last.contiguous()?.reshape((rows, row))?)?;
+    scanned.reshape(dims)?.swap_axes(axis, -1)
+}
+
+impl<T: Element> Array<T> {
+    /// What the elements along a dimension up to each of them come to, with it, by an associative operation, which need not
+    /// be commutative (NumPy's `ufunc.accumulate`, CUDA.jl's `accumulate`). Elements may be structs.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.array(vec![3, 1, 4, 1, 5, 9], (2, 3))?;
+    /// let largest = x.accumulate(1, device!(|a, b| a.max(b)))?;
+    /// assert_eq!(largest.to_vec()?, [3, 3, 4, 1, 5, 9]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
+    pub fn accumulate(&self, axis: isize, op: ElementFn<(T, T), T>) -> Result<Array<T>> {
+        along(self, axis, |x| any::rows(x, &op.applied))
     }
 }
 

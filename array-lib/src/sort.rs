@@ -1,15 +1,19 @@
 //! Elements in order, along a dimension.
 //!
 //! Keys of a whole array are sorted at once (`sort/radix.rs`). Of several rows the elements are put in the order of their
-//! keys first, and then, without a change among those of one row, in that of their rows.
+//! keys first, and then, without a change among those of one row, in that of their rows. A comparison of the user's sorts
+//! by merging (`sort/merge.rs`).
 
 mod keys;
+mod merge;
 mod radix;
 
 pub use keys::SortElement;
 
+use kiln_jit_core::build::Val;
+
 use crate::layout::axis_of;
-use crate::{Array, Element, Result};
+use crate::{Array, ArrayError, Element, ElementFn, FloatElement, Result, broadcast};
 
 impl<T: Element + SortElement> Array<T> {
     /// The elements in order along a dimension, the smallest first, NaNs last (NumPy's `sort`).
@@ -31,7 +35,7 @@ impl<T: Element + SortElement> Array<T> {
     /// # Errors
     /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
     pub fn sort(&self, axis: isize) -> Result<Array<T>> {
-        let rows = Rows::of(self, axis)?;
+        let rows = Rows::of(self, axis, ("sorting", radix::MOST))?;
         if rows.count() != 1 {
             return rows.whole(rows.x.flatten()?.take(&rows.places()?, 0)?);
         }
@@ -46,7 +50,7 @@ impl<T: Element + SortElement> Array<T> {
     /// # Errors
     /// As [`Array::sort`].
     pub fn argsort(&self, axis: isize) -> Result<Array<u32>> {
-        let rows = Rows::of(self, axis)?;
+        let rows = Rows::of(self, axis, ("sorting", radix::MOST))?;
         rows.whole((rows.places()? % rows.row as u32).eval()?)
     }
 
@@ -80,6 +84,95 @@ impl<T: Element + SortElement> Array<T> {
     }
 }
 
+impl<T: FloatElement + SortElement> Array<T> {
+    /// The value below which a share of the elements along a dimension is, from 0 to 1, between the two nearest of them in
+    /// proportion (NumPy's `quantile`). NaN where there is a NaN.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.array(vec![4.0f32, 1.0, 2.0, 8.0, 9.0, 7.0], (2, 3))?;
+    /// assert_eq!(x.median(1)?.to_vec()?, [2.0, 8.0]);
+    /// assert_eq!(x.quantile(0.75, 0)?.to_vec()?, [7.0, 7.0, 5.75]);
+    /// assert!(x.quantile(75.0, 0).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A share that is none; a dimension without elements; those of [`Array::sort`].
+    pub fn quantile(&self, share: f64, axis: isize) -> Result<Array<T>> {
+        if !(0.0..=1.0).contains(&share) {
+            return Err(ArrayError::Share { share });
+        }
+        let at = axis_of(axis, self.shape())?;
+        let Some(last) = self.dims()[at].checked_sub(1) else {
+            return Err(ArrayError::Empty {
+                operation: "quantile",
+                shape: self.shape().clone(),
+            });
+        };
+        let sorted = self.sort(axis)?;
+        let place = share * last as f64;
+        let element = |place: usize| sorted.index_axis(axis, place as isize);
+        let (low, high) = (
+            element(place.floor() as usize)?,
+            element(place.ceil() as usize)?,
+        );
+        // NaNs are sorted to the end.
+        let (greatest, between) = (element(last)?, place.fract());
+        broadcast((&low, &high, &greatest, between), between_of()).eval()
+    }
+
+    /// The middle of the elements along a dimension in order, of an even number the mean of both (NumPy's `median`).
+    /// [`Array::quantile`] has an example.
+    ///
+    /// # Errors
+    /// As [`Array::quantile`].
+    pub fn median(&self, axis: isize) -> Result<Array<T>> {
+        self.quantile(0.5, axis)
+    }
+}
+
+/// What is so far from the first number to the second; the third if that is NaN.
+fn between_of<T: Element>() -> ElementFn<(T, T, T, f64), T> {
+    ElementFn::operation("between", |[low, high, greatest, part]: [Val<'_>; 4]| {
+        let between = low + (high - low) * part.cast(low.ty());
+        // Also where both are infinite.
+        let between = low.eq(high).select(low, between);
+        greatest.ne(greatest).select(greatest, between)
+    })
+}
+
+impl<T: Element> Array<T> {
+    /// The elements in the order of a comparison along a dimension: `less` tells whether its first is before its second. Alike
+    /// ones stay in theirs (Rust's `sort_by`, C++'s `stable_sort`). Elements may be structs; of a comparison that contradicts
+    /// itself the order is not specified.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let arrays = Arrays::new(&Jit::new()?);
+    /// let x = arrays.vector(vec![3, -1, 2, -5, 4])?;
+    /// let by_size = x.sort_by(0, device!(|a, b| a.abs() < b.abs()))?;
+    /// assert_eq!(by_size.to_vec()?, [-1, 2, 3, 4, -5]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// A dimension that is not there; more than 2^31 elements; those of [`Expr::eval`](crate::Expr::eval).
+    pub fn sort_by(&self, axis: isize, less: ElementFn<(T, T), bool>) -> Result<Array<T>> {
+        let most = ("sorting by a comparison", merge::MOST_SORTED);
+        let rows = Rows::of(self, axis, most)?;
+        let sorted = merge::sort(&rows.x, rows.row, &less.applied)?;
+        rows.whole(self.arrays.adopt(sorted, rows.x.len())?)
+    }
+}
+
 /// An array as rows, which are what is put in order.
 struct Rows<T: Element> {
     /// The rows, one behind the other.
@@ -91,10 +184,10 @@ struct Rows<T: Element> {
     axis: isize,
 }
 
-impl<T: Element + SortElement> Rows<T> {
-    fn of(x: &Array<T>, axis: isize) -> Result<Rows<T>> {
+impl<T: Element> Rows<T> {
+    fn of(x: &Array<T>, axis: isize, (operation, most): (&'static str, usize)) -> Result<Rows<T>> {
         let axis = axis_of(axis, x.shape())? as isize;
-        x.counted("sorting", radix::MOST)?;
+        x.counted(operation, most)?;
         let last = x.swap_axes(axis, -1)?;
         let dims = last.dims().to_vec();
         Ok(Rows {
@@ -109,6 +202,14 @@ impl<T: Element + SortElement> Rows<T> {
         self.x.len() / self.row
     }
 
+    /// What belongs to the elements, row by row, in the shape of the array.
+    fn whole<U: Element>(&self, of_rows: Array<U>) -> Result<Array<U>> {
+        let rows = of_rows.reshape(self.dims.as_slice())?;
+        rows.swap_axes(self.axis, -1)
+    }
+}
+
+impl<T: Element + SortElement> Rows<T> {
     /// Where in the whole the elements are, row by row in the order of each.
     fn places(&self) -> Result<Array<u32>> {
         let (arrays, len) = (&self.x.arrays, self.x.len());
@@ -122,11 +223,5 @@ impl<T: Element + SortElement> Rows<T> {
         let places = Some(places.into_buffer()?);
         let places = radix::sort_pairs(arrays.jit(), &rows, places, bits)?;
         arrays.adopt(places, len)
-    }
-
-    /// What belongs to the elements, row by row, in the shape of the array.
-    fn whole<U: Element>(&self, of_rows: Array<U>) -> Result<Array<U>> {
-        let rows = of_rows.reshape(self.dims.as_slice())?;
-        rows.swap_axes(self.axis, -1)
     }
 }

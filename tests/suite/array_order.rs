@@ -11,8 +11,14 @@ chapter![
     floats_are_sorted_with_nans_last,
     rows_and_columns_are_sorted,
     what_is_alike_stays_in_order,
+    orders_by_a_comparison,
+    structs_are_sorted_by_a_comparison,
+    a_comparison_that_contradicts_itself,
+    parts_by_a_mask,
     unique_elements,
+    quantiles,
     long_running_sums,
+    running_folds,
     products_in_tiles,
 ];
 
@@ -127,6 +133,96 @@ fn what_is_alike_stays_in_order(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// Lengths around those of what a thread, a tile and a pair of runs have.
+const COMPARED: [usize; 9] = [0, 1, 3, 4, 5, 1023, 1025, 2049, 5000];
+
+fn orders_by_a_comparison(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for n in COMPARED {
+        let x: Vec<i32> = (0..n).map(|i| (number(i) >> 54) as i32 - 512).collect();
+        let array = arrays.vector(x.clone())?;
+        // Many are alike, so that what stays in its order is seen.
+        let sorted = array.sort_by(0, device!(|a, b| a / 100 < b / 100))?;
+        let mut expected = x.clone();
+        expected.sort_by_key(|x| x / 100);
+        assert_eq!(sorted.to_vec()?, expected, "{n}");
+        for middle in [-300, 7] {
+            let near = device!(|a: i32, b: i32| (a - middle).abs() < (b - middle).abs());
+            let mut expected = x.clone();
+            expected.sort_by_key(|x| (x - middle).abs());
+            assert_eq!(array.sort_by(-1, near)?.to_vec()?, expected, "{n} {middle}");
+        }
+    }
+    for (dims, axis) in [([3, 1100], 1), ([1100, 3], 0), ([2, 2050], -1), ([2, 0], 1)] {
+        let n = dims.iter().product();
+        let x: Vec<u16> = (0..n).map(|i| (number(i) >> 48) as u16).collect();
+        let array = arrays.array(x, dims)?;
+        let falling = array.sort_by(axis, device!(|a, b| b < a))?;
+        assert_eq!(falling.dims(), dims);
+        assert_eq!(
+            falling.to_vec()?,
+            array.sort(axis)?.flip(axis)?.to_vec()?,
+            "{dims:?}"
+        );
+    }
+    Ok(())
+}
+
+#[derive(Copy, Clone, PartialEq, Debug, KernelType)]
+#[repr(C)]
+struct Word {
+    key: f32,
+    text: [u8; 20],
+    place: u64,
+}
+
+#[device_fn]
+fn is_before(a: Word, b: Word) -> bool {
+    a.key < b.key
+}
+
+fn structs_are_sorted_by_a_comparison(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let word = |i: usize| Word {
+        key: (number(i) >> 57) as f32,
+        text: [i as u8; 20],
+        place: i as u64,
+    };
+    for n in [1, 511, 512, 513, 3000] {
+        let mut x: Vec<Word> = (0..n).map(word).collect();
+        let sorted = arrays.vector(x.clone())?.sort_by(0, device!(is_before))?;
+        x.sort_by(|a, b| a.key.total_cmp(&b.key));
+        assert_eq!(sorted.to_vec()?, x, "{n}");
+    }
+    Ok(())
+}
+
+fn a_comparison_that_contradicts_itself(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x: Vec<u32> = (0..5000).map(|i| number(i) as u32 | 1).collect();
+    let array = arrays.vector(x)?;
+    for n in [3, 5000] {
+        let part = array.slice(s![0..n])?;
+        let all = part.sort_by(0, device!(|_a, _b| true))?.to_vec()?;
+        let some = part.sort_by(0, device!(|a, b| (a * 31 + b * 17) % 3 == 0))?;
+        // All are elements that were there, none of which is even.
+        assert!(all.into_iter().chain(some.to_vec()?).all(|x| x % 2 == 1));
+    }
+    jit.synchronize()?;
+    Ok(())
+}
+
+fn parts_by_a_mask(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x: Vec<i32> = (0..5000).map(|i| number(i) as i32).collect();
+    let array = arrays.array(x.clone(), (50, 100))?;
+    let (even, odd) = array.partition(&(&array & 1).eq(0).eval()?)?;
+    let expected: (Vec<i32>, Vec<i32>) = x.into_iter().partition(|x| x % 2 == 0);
+    assert_eq!((even.to_vec()?, odd.to_vec()?), expected);
+    assert!(array.partition(&arrays.full(5000, true)?).is_err());
+    Ok(())
+}
+
 fn unique_elements(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     for n in [0, 1, 2, 1000] {
@@ -139,6 +235,38 @@ fn unique_elements(jit: &Jit) -> Outcome {
             .collect();
         assert_eq!(got, expected);
     }
+    Ok(())
+}
+
+fn quantiles(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x: Vec<f64> = (0..35).map(|i| (number(i) >> 40) as f64).collect();
+    let array = arrays.array(x.clone(), (5, 7))?;
+    for share in [0.0, 0.1, 0.25, 0.5, 0.99, 1.0] {
+        let found = array.quantile(share, 0)?.to_vec()?;
+        for (column, found) in found.into_iter().enumerate() {
+            let mut sorted: Vec<f64> = (0..5).map(|row| x[row * 7 + column]).collect();
+            sorted.sort_by(f64::total_cmp);
+            let place: f64 = share * 4.0;
+            let (low, high) = (sorted[place as usize], sorted[place.ceil() as usize]);
+            let expected = low + (high - low) * place.fract();
+            assert!(
+                (found - expected).abs() <= 1e-9 * expected.abs(),
+                "{share}: {found}, {expected}"
+            );
+        }
+    }
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    let odd = arrays.nested([
+        [1.0, inf, inf, inf],
+        [nan, 1.0, 2.0, 3.0],
+        [4.0, 3.0, 2.0, 1.0],
+    ])?;
+    let medians = odd.median(-1)?.to_vec()?;
+    assert_eq!((medians[0], medians[2]), (inf, 2.5));
+    assert!(medians[1].is_nan());
+    assert!(arrays.zeros::<f32>((3, 0))?.median(1).is_err());
+    assert_eq!(arrays.zeros::<f32>((0, 3))?.median(1)?.len(), 0);
     Ok(())
 }
 
@@ -159,6 +287,55 @@ fn long_running_sums(jit: &Jit) -> Outcome {
 }
 
 /// Beside the fold of the host, exactly: with and without whole tiles, of pairs, transposed.
+/// A function `x -> a x + b` modulo 2^32: one after the other is associative, but not commutative.
+#[derive(Copy, Clone, PartialEq, Debug, KernelType)]
+#[repr(C)]
+struct Affine {
+    a: u32,
+    b: u32,
+}
+
+#[device_fn]
+fn then(f: Affine, g: Affine) -> Affine {
+    Affine {
+        a: g.a.wrapping_mul(f.a),
+        b: g.a.wrapping_mul(f.b).wrapping_add(g.b),
+    }
+}
+
+fn running_folds(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for n in [0, 1, 14, 15, 16, 3839, 3841, 9000] {
+        let x: Vec<i64> = (0..n).map(|i| number(i) as i64).collect();
+        let mut expected = x.clone();
+        for i in 1..n {
+            expected[i] = expected[i].max(expected[i - 1]);
+        }
+        let largest = arrays.vector(x)?.accumulate(0, device!(|a, b| a.max(b)))?;
+        assert_eq!(largest.to_vec()?, expected, "{n}");
+    }
+    for dims in [[1, 5000], [3, 4000], [4000, 3]] {
+        let affine = |i: usize| Affine {
+            a: number(i) as u32 | 1,
+            b: (number(i) >> 32) as u32,
+        };
+        let x: Vec<Affine> = (0..dims[0] * dims[1]).map(affine).collect();
+        let array = arrays.array(x.clone(), dims)?;
+        for axis in 0..2 {
+            let stride = [dims[1], 1][axis];
+            let mut expected = x.clone();
+            for i in 0..x.len() {
+                if i / stride % dims[axis] > 0 {
+                    expected[i] = then(expected[i - stride], expected[i]);
+                }
+            }
+            let found = array.accumulate(axis as isize, device!(then))?;
+            assert_eq!(found.to_vec()?, expected, "{dims:?} {axis}");
+        }
+    }
+    Ok(())
+}
+
 fn products_in_tiles(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     for (pairs, rows, k, columns) in [(1, 16, 3, 17), (1, 130, 19, 33), (2, 20, 8, 129)] {

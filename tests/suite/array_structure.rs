@@ -123,6 +123,28 @@ fn random_numbers_are_the_same_everywhere(jit: &Jit) -> Outcome {
             (random().uniform_f32(), random().uniform_f64())
         );
     }
+    let draws = (0..100).map(|i| Philox::new(7, i));
+    let signed = arrays.integers(100, -3i32..i32::MAX, 7)?.eval()?.to_vec()?;
+    let expected: Vec<i32> = draws
+        .clone()
+        .map(|mut r| r.range_i32(-3, i32::MAX))
+        .collect();
+    assert_eq!(signed, expected);
+    let wide = arrays
+        .integers((10, 10), i64::MIN..0, 7)?
+        .eval()?
+        .to_vec()?;
+    let expected: Vec<i64> = draws
+        .clone()
+        .map(|mut r| r.range_i64(i64::MIN, 0))
+        .collect();
+    assert_eq!(wide, expected);
+    let narrow = arrays.integers(100, 5u32..1000, 7)?.eval()?.to_vec()?;
+    let expected: Vec<u32> = draws.map(|mut r| 5 + r.below(995)).collect();
+    assert_eq!(narrow, expected);
+    let order = arrays.permutation(1000, 9)?;
+    assert!(!order.to_vec()?.is_sorted());
+    assert_eq!(order.sort(0)?.to_vec()?, (0..1000).collect::<Vec<u32>>());
     let normal = arrays.normal::<f32>(4000, 3).eval()?;
     assert!(normal.mean()?.abs() < 0.1 && (normal.std()? - 1.0).abs() < 0.1);
     Ok(())
