@@ -10,8 +10,11 @@
 //! fn nearest(x: &[f32], to: &[f32], at: &mut [u32], side: &mut [i32]) {
 //!     let i = global_id().x;
 //!     if i < to.len() {
-//!         let distances = x.iter().map(|v| (v - to[i]).abs()).enumerate();
-//!         let best = distances.min_by(|(_, a), (_, b)| a.total_cmp(b));
+//!         let best = x
+//!             .iter()
+//!             .map(|v| (v - to[i]).abs())
+//!             .enumerate()
+//!             .min_by(|(_, a), (_, b)| a.total_cmp(b));
 //!         at[i] = best.map_or(0, |(k, _)| k as u32);
 //!         side[i] = match to[i].partial_cmp(&x[0]) {
 //!             Some(Ordering::Less) => -1,
