@@ -179,9 +179,11 @@ pub mod macros {
     pub use kiln_array_lib::ElementFn;
     pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::chain::*;
+    pub use kiln_device_stdlib::plain::dispatch::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::operator::*;
     pub use kiln_device_stdlib::plain::resolve::*;
+    pub use kiln_device_stdlib::plain::result::{Fails, question};
     pub use kiln_jit_core::args::packed::{Packing, Parameters, Viewed, field_key};
     pub use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedStruct, RecordedValue, SlotMut};
     pub use kiln_jit_core::error::Error;

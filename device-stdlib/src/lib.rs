@@ -61,7 +61,9 @@ pub mod macros {
     pub use kiln_jit_core::runtime::{Global, GlobalArray};
 
     // For `#[device_fn]` and `#[derive(KernelType)]` in this crate itself.
-    pub use crate::plain::{memory::shared_memory, operator::*, resolve::*};
+    pub use crate::plain::{
+        dispatch::*, memory::shared_memory, operator::*, resolve::*, result::question,
+    };
     pub use kiln_jit_core::front::macros::*;
     pub use kiln_jit_core::ir::{Constant, TypeForm};
     pub use kiln_jit_core::value::{DeviceType, KernelType, KernelValue};

@@ -66,10 +66,12 @@ mod rust_patterns;
 mod rust_print;
 mod rust_random;
 mod rust_references;
+mod rust_results;
 mod rust_slices;
 mod rust_special;
 mod rust_threads;
 mod rust_time;
+mod rust_traits;
 mod rust_types;
 mod rust_values;
 mod rust_vectors;
@@ -199,10 +201,12 @@ pub fn cases() -> Vec<Case> {
         rust_patterns::CASES,
         rust_random::CASES,
         rust_references::CASES,
+        rust_results::CASES,
         rust_special::CASES,
         rust_slices::CASES,
         rust_threads::CASES,
         rust_time::CASES,
+        rust_traits::CASES,
         rust_types::CASES,
         rust_values::CASES,
         rust_vectors::CASES,

@@ -3,6 +3,8 @@
 
 #![allow(clippy::all, reason = "the ways to write something are what is tested")]
 
+use std::cmp::Ordering;
+
 use kiln::prelude::*;
 
 use super::Outcome;
@@ -11,6 +13,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     sums products counts extremes questions places folds adapters_in_any_order ranges nothing_in_them named_functions
     generic_sums in_a_for counted_on_the_way taken_and_skipped while_it_holds one_of_all by_key parts_of_ranges chunks_with_a_rest left_early inside_of_each_other captures patterns parts_of_slices optional
+    by_comparison by_orderings zipped_behind_a_map
     ; of_floats no_check_is_left
 }
 
@@ -21,6 +24,105 @@ fn sums(x: i32) -> i32 {
     let squares = table.iter().map(|v| v.wrapping_mul(*v)).sum::<i32>();
     let wide: i64 = table.iter().map(|&v| i64::from(v) * 3).sum();
     all.wrapping_add(squares) ^ wide as i32
+}
+
+#[device_fn]
+fn by_comparison(x: i32) -> i32 {
+    let table = [x & 31, 7, x & 5, -7, 7];
+    let most = table.iter().max_by(|a, b| a.cmp(b)).map_or(0, |v| *v);
+    let last = table
+        .iter()
+        .enumerate()
+        .max_by(|(_, a), (_, b)| a.cmp(b))
+        .map_or(9, |(i, _)| i as i32);
+    let first = table
+        .iter()
+        .enumerate()
+        .min_by(|a, b| (a.1 & 7).cmp(&(b.1 & 7)))
+        .map_or(9, |(i, _)| i as i32);
+    let floats = table.map(|v| v as f32 * -0.5);
+    let total = floats.iter().copied().min_by(f32::total_cmp);
+    let partial = floats.iter().max_by(|a, b| a.partial_cmp(b).unwrap());
+    let down = floats.iter().copied().max_by(|a, b| b.total_cmp(a));
+    let index = (0..5usize).max_by(|&i, &j| table[i].cmp(&table[j]).then(j.cmp(&i)));
+    let halves =
+        total.unwrap_or(0.0) * 2.0 + partial.map_or(0.0, |v| *v) * 64.0 + down.unwrap_or(3.0);
+    most * 1000 + last * 100 + first * 10 + index.unwrap_or(5) as i32 + (halves * 2.0) as i32
+}
+
+#[device_fn]
+fn by_orderings(x: i32) -> i32 {
+    let (a, b) = (x & 3, x >> 2 & 3);
+    let order = a.cmp(&b);
+    let floats = [f32::NAN, -0.0, 0.0, 1.5, -f32::INFINITY, -f32::NAN];
+    let (f, g) = (
+        floats[(x & 63) as usize % 6],
+        floats[(x >> 6 & 63) as usize % 6],
+    );
+    let total = match f.total_cmp(&g) {
+        Ordering::Less => 1,
+        Ordering::Equal => 2,
+        Ordering::Greater => 3,
+    };
+    let partial = match f.partial_cmp(&g) {
+        Some(Ordering::Less | Ordering::Greater) => 10,
+        Some(_) => 20,
+        None => 30,
+    };
+    let kind = i32::from(order.is_lt())
+        + 2 * i32::from(order.is_le())
+        + 4 * i32::from(order.is_gt())
+        + 8 * i32::from(order.is_ge())
+        + 16 * i32::from(order.is_eq())
+        + 32 * i32::from(order.is_ne());
+    let chosen = order
+        .reverse()
+        .then(b.cmp(&2))
+        .then_with(|| (x & 1 == 1).cmp(&true));
+    let pairs =
+        (a, f).partial_cmp(&(b, g)).map_or(3, |o| o as i32) + (a, b, x).cmp(&(b, a, 3)) as i32;
+    let last = if order == Ordering::Equal {
+        7
+    } else {
+        chosen as i32
+    };
+    total + partial + 100 * kind + 10000 * (last + 2) + 100000 * pairs
+}
+
+#[device_fn]
+fn zipped_behind_a_map(x: i32) -> i32 {
+    let (left, right) = ([x & 7, 5, x & 1, 4], [3, x & 3, 9]);
+    let dot: i32 = left
+        .iter()
+        .map(|v| v * 2)
+        .zip(right.iter())
+        .map(|(a, b)| a * b)
+        .sum();
+    let both = left
+        .iter()
+        .copied()
+        .map(|v| v + 1)
+        .zip(right.iter().map(|v| v - 1))
+        .filter(|(a, b)| a > b)
+        .count();
+    let mut sum = 0;
+    for (i, (a, &b)) in left
+        .iter()
+        .enumerate()
+        .map(|(i, v)| v + i as i32)
+        .zip(&right)
+        .enumerate()
+    {
+        sum += (a ^ b) * (i as i32 + 1);
+    }
+    let three: i32 = left
+        .iter()
+        .map(|v| v & 3)
+        .zip(right)
+        .zip(left.iter().map(|v| v | 8))
+        .map(|((a, b), c)| a * b + c)
+        .sum();
+    dot + 1000 * both as i32 + sum * 3 + three * 7
 }
 
 #[device_fn]

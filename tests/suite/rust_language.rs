@@ -85,7 +85,16 @@ on_host_and_device! {
     loop_values labelled for_loops inclusive reversed stepped narrow_loops early_return
     short_circuit array_of_calls unit_calls labelled_blocks deferred early_values nested_calls
     generic_calls unrolled last_expression_if loops_at_the_edge
-    assertions
+    assertions patterns_of_arrays
+}
+
+#[device_fn]
+fn patterns_of_arrays(x: i32) -> i32 {
+    let mut sum: i32 = 0;
+    for (a, [b, c]) in [(x & 7, [1, 2]), (3, [x & 1, 5])] {
+        sum = sum * 3 + a * b - c;
+    }
+    sum
 }
 
 #[device_fn]

@@ -13,6 +13,7 @@ on_host_and_device! {
     slices_themselves rests_of_slices bound_by_reference assigned_through let_else_of_slices closures_of_pairs assigned_at_once
     tuples_compared tuples_in_order slices_compared arrays_compared parts_that_may_not_be_there
     parts_that_are_changed constant_slices byte_strings ranges_that_contain characters characters_changed defaults
+    structs_compared structs_in_order
     ; of_windows a_default_of_kernels
 }
 
@@ -180,6 +181,72 @@ fn assigned_at_once(x: i32) -> i32 {
     let mut table = [a, b, c];
     [table[2], table[0], _] = table;
     table[0] * 100 + table[1] * 10 + table[2]
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, KernelType)]
+#[repr(u8)]
+enum Suit {
+    Hearts = 2,
+    Spades = 7,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, KernelType)]
+#[repr(C)]
+struct Card {
+    suit: Suit,
+    rank: i32,
+    weight: f32,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, KernelType)]
+#[repr(C)]
+struct Hand<T> {
+    cards: [Card; 2],
+    value: T,
+}
+
+#[device_fn]
+fn card(x: i32) -> Card {
+    Card {
+        suit: if x & 1 == 1 {
+            Suit::Spades
+        } else {
+            Suit::Hearts
+        },
+        rank: x >> 1 & 3,
+        weight: if x & 8 == 8 {
+            f32::NAN
+        } else {
+            (x & 16) as f32
+        },
+    }
+}
+
+#[device_fn]
+fn structs_compared(x: i32) -> i32 {
+    let (a, b) = (card(x), card(x >> 2));
+    let hand = |x: i32| Hand {
+        cards: [card(x), card(x ^ 2)],
+        value: x & 1,
+    };
+    let (c, d) = (hand(x), hand(x >> 4));
+    let all = [card(x), card(0)];
+    let equal = i32::from(a == b) + 2 * i32::from(a != b) + 4 * i32::from(c == d);
+    let parts = 8 * i32::from(Some(a) == Some(b)) + 16 * i32::from((a, 1) != (b, x & 1));
+    let behind = 32 * i32::from(&a == &b) + 64 * i32::from(all == [b, card(0)]);
+    let suits = 128 * i32::from(a.suit == Suit::Spades) + 256 * i32::from(all.contains(&b));
+    equal + parts + behind + suits
+}
+
+#[device_fn]
+fn structs_in_order(x: i32) -> i32 {
+    let (a, b) = (card(x), card(x >> 2));
+    i32::from(a < b)
+        + 2 * i32::from(a <= b)
+        + 4 * i32::from(a > b)
+        + 8 * i32::from(a >= b)
+        + 16 * i32::from(a.suit < b.suit)
+        + 32 * i32::from((a, x) < (b, 3))
 }
 
 #[device_fn]

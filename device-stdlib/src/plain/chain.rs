@@ -58,6 +58,12 @@ pub fn multiplied<S: Accumulates<I>, I>(product: S, item: I) -> S {
     product.multiply(item)
 }
 
+/// An item, which is of the type that an option is of.
+#[doc(hidden)]
+pub fn alike<T>(item: T, _: Option<T>) -> T {
+    item
+}
+
 /// An item of a type that is ordered, as `max` and `min` need it.
 #[doc(hidden)]
 pub fn ordered<T: Ord>(item: T) -> T {

@@ -9,6 +9,7 @@
 //! | integers | [`crate::integer::Integer`] |
 //! | slices and arrays | here: `len`, `is_empty`; the others in [`super::slice`] |
 //! | `Option` | [`super::option`] |
+//! | `Result` | [`super::result`] |
 //!
 //! ```
 //! use kiln::prelude::*;

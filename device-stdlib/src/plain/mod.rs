@@ -37,6 +37,8 @@
 //! |---|---|
 //! | [`ascii`] | ASCII methods of `u8` |
 //! | [`chain`] | what chains of iterators add up and compare |
+//! | [`comparison`] | `Ordering`, and what gives it |
+//! | [`dispatch`] | what a type parameter has by a trait of the user's |
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
 //! | [`memory`] | barriers, fences, dynamic shared memory |
@@ -50,6 +52,7 @@
 //! | [`crate::group`] | groups of threads, and what they compute together |
 //! | [`method`] | methods of numbers, slices and arrays |
 //! | [`option`] | methods of `Option` |
+//! | [`result`] | methods of `Result` |
 //! | [`resolve`] | which function a method or a path means |
 //! | [`mod@slice`] | methods of slices and arrays |
 //! | [`operator`] | which function an operator means |
@@ -59,6 +62,8 @@ pub mod assumption;
 pub mod atomic;
 pub mod atomic_view;
 pub mod chain;
+pub mod comparison;
+pub mod dispatch;
 pub mod index;
 pub mod memory;
 pub mod method;
@@ -68,6 +73,7 @@ pub mod option;
 pub mod ordering;
 pub mod precision;
 pub mod resolve;
+pub mod result;
 pub mod slice;
 
 #[doc(no_inline)]

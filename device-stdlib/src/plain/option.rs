@@ -45,6 +45,10 @@ use kiln_jit_core::value::DeviceType;
 
 use super::resolve::{InlineMethod, Method, methods};
 
+/// What to say where an argument is no closure that is seen.
+pub(super) const WHERE_CLOSURES_STAND: &str =
+    "write this closure in the call, or name it before by `let f = |x| ..;`";
+
 /// Methods with closures, as [`methods`] without: what else they take stands before them.
 macro_rules! with_closures {
     ($(
@@ -56,12 +60,14 @@ macro_rules! with_closures {
             fn call_inline<'k>($front: Front<'k>, call: &InlineCall<'_, 'k>) -> Operand<'k> {
                 match (call.args, call.closures) {
                     (&[$receiver $(, $arg)*], &[$($closure),+]) => $value,
-                    _ => $front.refuse("write this closure in the call, or name it before by `let f = |x| ..;`"),
+                    _ => $front.refuse($crate::plain::option::WHERE_CLOSURES_STAND),
                 }
             }
         }
     )*};
 }
+
+pub(super) use with_closures;
 
 methods! {
     [] bool, Value, false: then_some = |front, x, value| front.some_if(x, || value);

@@ -184,6 +184,15 @@ device_scalars! {
     f64 => F64, |x| Constant::Float(x);
 }
 
+/// What comparisons give, `a.cmp(&b)`: the integer that Rust has for it.
+#[diagnostic::do_not_recommend]
+impl DeviceType for std::cmp::Ordering {
+    const FORM: &'static TypeForm = i8::FORM;
+    fn scalars(&self, out: &mut Vec<Constant>) {
+        (*self as i8).scalars(out);
+    }
+}
+
 macro_rules! scalars {
     ($($rust:ty)*) => {$(
         const _: () = assert!(size_of::<$rust>() == align_of::<$rust>());

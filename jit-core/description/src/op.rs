@@ -167,6 +167,16 @@ numbered! {
         Some "e",
         /// `None`, of a type of options.
         Nothing "t",
+        /// `Ok(e)`, of a type of results.
+        Ok "te",
+        /// `Err(e)`, of a type of results.
+        Err "te",
+        /// What `?` returns of an option or a result that has no value, as the type.
+        Residual "te",
+        /// Whether an option has a value, or a result is `Ok`.
+        HasValue "e",
+        /// The value of an option or a result that has one.
+        HeldValue "e",
         /// Memory of the block, as a mutable reference.
         Shared "st",
 
@@ -315,6 +325,8 @@ numbered! {
         Slice "ft",
         /// An `Option` of a value.
         Option "t",
+        /// A `Result` of a value or an error.
+        Result "tt",
     }
 }
 

@@ -128,6 +128,10 @@ fn ty(code: &mut Reader<'_>) -> String {
             format!("{}[{}]", reference(mutable), ty(code))
         }
         TypeOp::Option => format!("Option<{}>", ty(code)),
+        TypeOp::Result => {
+            let value = ty(code);
+            format!("Result<{value}, {}>", ty(code))
+        }
     }
 }
 

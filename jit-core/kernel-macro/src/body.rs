@@ -12,6 +12,7 @@ use syn::{Block, Expr, Item, Local, Pat, Stmt, Type};
 use crate::arguments::Bounds;
 use crate::arguments::Said;
 use crate::attributes::Inline;
+use crate::dispatch::Dispatched;
 use crate::flow::Frame;
 use crate::function::{Kind, root};
 use crate::names::{Meaning, Names};
@@ -45,6 +46,8 @@ pub(crate) struct Translator<'a> {
     pub(crate) methods: Methods,
     addressed: HashMap<String, When>,
     type_params: Vec<Ident>,
+    /// The type parameters that have functions by traits of the user's.
+    pub(crate) dispatched: Vec<Dispatched>,
     /// The type of what the function returns.
     pub(crate) result: Option<Type>,
     /// The types that a bound of the kernel's launch is about, as they are written.
@@ -98,7 +101,10 @@ impl<'a> Translator<'a> {
             variables.visit_param(&param.pattern, param.is_closure);
         }
         let closures = variables.closures;
-        let methods = Methods::of(body, &closures, &mut pool, crate::call::method_entry);
+        let entry = |of: &Ident, call: &syn::ExprMethodCall, takes_closures| {
+            crate::call::method_entry(of, call, takes_closures, &signature.dispatched)
+        };
+        let methods = Methods::of(body, &closures, &mut pool, entry);
         let params = signature.params.iter().map(|p| &p.pattern);
         Translator {
             addressed: addressed(body, params, &methods),
@@ -118,6 +124,7 @@ impl<'a> Translator<'a> {
                 .iter()
                 .map(|(name, _)| name.clone())
                 .collect(),
+            dispatched: signature.dispatched.clone(),
             result: signature.result.clone(),
             declared: declared(kind, signature),
             consts: signature.consts.clone(),

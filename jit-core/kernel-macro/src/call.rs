@@ -8,6 +8,7 @@ use syn::{Expr, ExprCall, ExprMethodCall, GenericArgument, Macro, PathArguments,
 
 use crate::body::{Translator, plain_name};
 use crate::checked::{marked, marked_method};
+use crate::dispatch::{Dispatched, or_of_traits};
 use crate::function::{Kind, root_at};
 use crate::option::is_some;
 use crate::pool::front;
@@ -22,6 +23,25 @@ pub(crate) const NUMBERS: &[&str] = &[
 /// Whether a call is `T::default()`, which is a value of the host's where the type has no such function in kernels.
 fn is_default(name: &Ident, call: &ExprCall) -> bool {
     name == "default" && call.args.is_empty()
+}
+
+/// Functions of Kiln's library that kernels call often, and that are one for all types.
+const ONE_FOR_ALL: &[&str] = &[
+    "global_id",
+    "thread_idx",
+    "block_idx",
+    "block_dim",
+    "grid_dim",
+    "global_size",
+    "barrier",
+    "lane_id",
+    "warp_id",
+];
+
+/// Whether a path names a function that is one for all types, by its name.
+pub(crate) fn is_one_for_all(path: &syn::Path) -> bool {
+    let name = path.get_ident();
+    name.is_some_and(|name| ONE_FOR_ALL.iter().any(|one| name == one))
 }
 
 impl Translator<'_> {
@@ -83,9 +103,6 @@ impl Translator<'_> {
             }
             [name] if self.is_closure(name) => self.call_of_closure(call, name),
             _ if is_some(&function.path) => self.some(call),
-            [name] if ["Ok", "Err"].iter().any(|n| *name == n) => {
-                self.refuse(function, crate::refusal::NO_RESULT)
-            }
             [.., ty, _] if is_half(ty) || ty.to_string().starts_with(char::is_uppercase) => {
                 self.call_of_type(call, of, function)
             }
@@ -120,6 +137,14 @@ impl Translator<'_> {
         let open = quote_spanned!(span=> _);
         let root = root_at(span);
         let found = quote_spanned!(before(span)=> #path::<#name, _>(&#of).entry());
+        let first = path.segments.first().map(|first| &first.ident);
+        let dispatched = (self.dispatched.iter()).filter(|of| Some(&of.name) == first);
+        let found = or_of_traits(
+            found,
+            &name,
+            false,
+            &dispatched.cloned().collect::<Vec<_>>(),
+        );
         let entry = match is_default {
             true => {
                 let front = front();
@@ -159,32 +184,24 @@ impl Translator<'_> {
         let mut path = function.path.clone();
         let takes_closures = call.args.iter().any(|arg| self.closure_argument(arg));
         let (mut types, mut consts) = (Vec::new(), Vec::new());
+        let mut written = TokenStream::new();
         if let Some(last) = path.segments.last_mut() {
             if !takes_closures {
                 consts = self.take_const_args(&mut last.arguments);
             }
             types = self.type_args(&last.arguments, takes_closures);
+            written = written_types(&last.arguments);
             last.arguments = PathArguments::None;
         }
         if takes_closures {
             return self.call_with_closures(call, &path, &types);
         }
         let args = self.eager_list(call.args.iter());
-        let entry = self.pool.entry_for(&path, || {
-            let (root, import, callee) = (root_at(span), import(&path), callee(&path));
-            match of {
-                Some(of) => {
-                    let open = quote_spanned!(span=> _);
-                    quote_spanned! {before(span)=>
-                        { #import <#callee as #root::CallableFn<#open>>::pooled_found(&#of) }
-                    }
-                }
-                // A function whose name a variable has, too, or that is called before.
-                None => quote_spanned! {before(span)=>
-                    { #import <#callee as #root::Callable>::pooled() }
-                },
-            }
-        });
+        let entry = callee_entry(of, &path, &written, span);
+        let entry = match of.is_some() && !is_one_for_all(&path) {
+            true => self.pool.entry(&entry),
+            false => self.pool.entry_for(&path, || entry),
+        };
         let code = match consts.is_empty() {
             true => self.call_entry(call, entry, &types, &args),
             false => {
@@ -418,6 +435,51 @@ impl Translator<'_> {
     }
 }
 
+/// The entry of a pool for a function, by the type that rustc has found for it; of a call that is not marked, by its name.
+fn callee_entry(
+    of: Option<&Ident>,
+    path: &syn::Path,
+    written: &TokenStream,
+    span: proc_macro2::Span,
+) -> TokenStream {
+    let (root, import, callee) = (root_at(span), import(path), callee(path));
+    match of {
+        Some(of) => {
+            let name = quote_spanned!(before(span)=> <#callee>::in_kernels);
+            // As long as the path is: what rustc says of it, it says of the path.
+            let name = until(last_of(path), name);
+            quote_spanned! {before(span)=>
+                {
+                    #import
+                    #[allow(unused_imports, reason = "it is used where a function is one for all types")]
+                    use #root::AnyFunction as _;
+                    #name(&#of, #root::TypeOf::<(#written)>::OPEN)
+                }
+            }
+        }
+        // A function whose name a variable has, too, or that is called before.
+        None => quote_spanned! {before(span)=>
+            { #import <#callee as #root::Callable>::pooled() }
+        },
+    }
+}
+
+/// The types in a list, each with a comma, if all are written.
+fn written_types(arguments: &PathArguments) -> TokenStream {
+    let PathArguments::AngleBracketed(arguments) = arguments else {
+        return TokenStream::new();
+    };
+    let types = arguments.args.iter().filter_map(|argument| match argument {
+        GenericArgument::Type(ty) => Some(ty),
+        _ => None,
+    });
+    let types: Vec<&Type> = types.collect();
+    match types.iter().any(|ty| crate::types::is_open(ty)) {
+        true => TokenStream::new(),
+        false => quote::quote!(#(#types,)*),
+    }
+}
+
 /// What to say about a function of a type of the host's.
 fn of_host(ty: &Ident) -> Option<&'static str> {
     let name = ty.to_string();
@@ -440,7 +502,12 @@ pub(crate) fn is_conversion(name: &Ident) -> bool {
 }
 
 /// The entry of a pool for a method: what rustc has found for the receiver in the checked copy.
-pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall, takes_closures: bool) -> TokenStream {
+pub(crate) fn method_entry(
+    of: &Ident,
+    call: &ExprMethodCall,
+    takes_closures: bool,
+    dispatched: &[Dispatched],
+) -> TokenStream {
     let (span, root) = (call.start(), root_at(call.start()));
     let name = number_of(&call.method);
     let open = quote_spanned!(call.method.span()=> _);
@@ -449,9 +516,12 @@ pub(crate) fn method_entry(of: &Ident, call: &ExprMethodCall, takes_closures: bo
         false => "entry",
     };
     let entry = Ident::new(entry, before(span));
-    quote_spanned! {before(span)=>
-        <#open as #root::HasMethod>::pooled(#of.named::<#name>().#entry())
-    }
+    let found = quote_spanned!(before(span)=> #of.named::<#name>().#entry());
+    let found = match takes_closures {
+        true => found,
+        false => or_of_traits(found, &name, true, dispatched),
+    };
+    quote_spanned!(before(span)=> <#open as #root::HasMethod>::pooled(#found))
 }
 
 /// The number of a method's name, as a literal of the host.

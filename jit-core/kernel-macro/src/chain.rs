@@ -84,11 +84,27 @@ enum Adapter<'e> {
     Enumerate,
     Take(&'e Expr),
     Skip(&'e Expr),
+    /// What is done with either part of an item before they are a pair.
+    Zip(Vec<(Adapter<'e>, Span)>, Vec<(Adapter<'e>, Span)>),
+}
+
+impl Adapter<'_> {
+    /// Whether as many items come out as go in, so that what is done with them may be done behind a `zip` as well.
+    fn keeps_all(&self) -> bool {
+        matches!(
+            self,
+            Adapter::Copied
+                | Adapter::Map(_)
+                | Adapter::Inspect(_)
+                | Adapter::Enumerate
+                | Adapter::Zip(..)
+        )
+    }
 }
 
 /// An iterator that a `for` goes over, and what is done with its items.
 struct Chain<'e> {
-    source: &'e Expr,
+    source: Expr,
     /// From the source on, each where it is named.
     adapters: Vec<(Adapter<'e>, Span)>,
 }
@@ -98,17 +114,51 @@ fn chain(expr: &Expr) -> Option<Chain<'_>> {
     if is_source(expr) {
         let adapters = Vec::new();
         return Some(Chain {
-            source: expr,
+            source: expr.clone(),
             adapters,
         });
     }
     let Expr::MethodCall(call) = strip(expr) else {
         return None;
     };
+    if call.method == "zip" && call.args.len() == 1 {
+        return zipped(call);
+    }
     let adapter = adapter(call)?;
     let mut chain = chain(&call.receiver)?;
     chain.adapters.push((adapter, call.method.span()));
     Some(chain)
+}
+
+/// `x.map(f).zip(y.map(g))`: both sources in step, and what is done with the items of each.
+fn zipped(call: &ExprMethodCall) -> Option<Chain<'_>> {
+    let (left, right) = (chain(&call.receiver)?, other_of_zip(call.args.first()?)?);
+    let all_stay = left.adapters.iter().chain(&right.adapters);
+    if !all_stay.map(|(adapter, _)| adapter).all(Adapter::keeps_all) {
+        return None;
+    }
+    let mut both = call.clone();
+    *both.receiver = left.source;
+    both.args = std::iter::once(right.source).collect();
+    let source = Expr::MethodCall(both);
+    is_source(&source).then(|| Chain {
+        source,
+        adapters: vec![(
+            Adapter::Zip(left.adapters, right.adapters),
+            call.method.span(),
+        )],
+    })
+}
+
+/// What stands in the parentheses of `zip`: a chain, or what has elements itself.
+fn other_of_zip(expr: &Expr) -> Option<Chain<'_>> {
+    chain(expr).or_else(|| match strip(expr) {
+        Expr::MethodCall(_) => None,
+        _ => Some(Chain {
+            source: expr.clone(),
+            adapters: Vec::new(),
+        }),
+    })
 }
 
 /// Whether a `for` of a kernel goes over an expression, and nothing else does: a range in parentheses, or what begins
@@ -197,6 +247,8 @@ impl Open {
             ("reduce", [function]) => Some(self.reduced(&chain, call, function)),
             ("max_by_key", [key]) => Some(self.extreme_by_key(&chain, call, key, &quote!(>))),
             ("min_by_key", [key]) => Some(self.extreme_by_key(&chain, call, key, &quote!(<=))),
+            ("max_by", [compare]) => Some(self.extreme_by(&chain, call, compare, false)),
+            ("min_by", [compare]) => Some(self.extreme_by(&chain, call, compare, true)),
             ("fold", [start, function]) => Some(self.folded(&chain, call, start, function)),
             _ => None,
         }
@@ -340,10 +392,12 @@ impl Open {
         let (value, other) = (self.name(at), self.name(at));
         let looped = self.looped(chain, at, |this, item| {
             let next = this.called(function, &[&other, item]);
+            let alike = Stand::Alike.name(at);
             quote_spanned! {at=>
+                let #item = #alike(#item, #value);
                 #value = Some(match #value {
-                    Some(#other) => #next,
                     None => #item,
+                    Some(#other) => #next,
                 });
             }
         });
@@ -378,6 +432,37 @@ impl Open {
         quote_spanned! {at=>
             { let mut #kept = None; let mut #best = None; #looped #best }
         }
+    }
+
+    /// The item that is the largest or the `least` by a comparison: of several the last, or the first, as Rust has it.
+    fn extreme_by(
+        &mut self,
+        chain: &Chain<'_>,
+        call: &ExprMethodCall,
+        compare: &Expr,
+        least: bool,
+    ) -> TokenStream {
+        let at = call.method.span();
+        let (best, other) = (self.name(at), self.name(at));
+        let looped = self.looped(chain, at, |this, item| {
+            let compared = this.asked_of(compare, &[&other, item]);
+            let alike = Stand::Alike.name(at);
+            let (greater, else_) = match least {
+                true => (item, &other),
+                false => (&other, item),
+            };
+            quote_spanned! {at=>
+                let #item = #alike(#item, #best);
+                #best = Some(match #best {
+                    None => #item,
+                    Some(#other) => match #compared {
+                        ::core::cmp::Ordering::Greater => #greater,
+                        _ => #else_,
+                    },
+                });
+            }
+        });
+        quote_spanned!(at=> { let mut #best = None; #looped #best })
     }
 
     /// `(a..b).contains(&v)`: the comparisons that it is.
@@ -419,12 +504,15 @@ impl Open {
         end: impl FnOnce(&mut Self, &Ident) -> TokenStream,
     ) -> Looped {
         // Without the parentheses that a method needs.
-        let (item, source) = (self.name(at), strip(chain.source));
+        let (item, source) = (self.name(at), strip(&chain.source));
         let around = (
             std::mem::take(&mut self.counters),
             std::mem::take(&mut self.at_start),
         );
-        let body = self.through(&chain.adapters, &item, end);
+        let mut end = Some(end);
+        let body = self.through(&chain.adapters, &item, &mut |this, item| {
+            end.take().map(|end| end(this, item)).unwrap_or_default()
+        });
         let before = std::mem::replace(&mut self.counters, around.0);
         let at_start = std::mem::replace(&mut self.at_start, around.1);
         let token = syn::Token![for](at);
@@ -438,12 +526,12 @@ impl Open {
         &mut self,
         adapters: &[(Adapter<'_>, Span)],
         item: &Ident,
-        end: impl FnOnce(&mut Self, &Ident) -> TokenStream,
+        end: &mut dyn FnMut(&mut Self, &Ident) -> TokenStream,
     ) -> TokenStream {
         let Some(((adapter, at), rest)) = adapters.split_first() else {
             return end(self, item);
         };
-        match *adapter {
+        match adapter {
             Adapter::Copied => {
                 let (next, copy) = (self.name(*at), quote_spanned!(*at=> *#item));
                 let rest = self.through(rest, &next, end);
@@ -509,6 +597,16 @@ impl Open {
                 let rest = self.through(rest, item, end);
                 quote_spanned!(*at=> if #left > 0 { #left -= 1; } else { #rest })
             }
+            Adapter::Zip(first, second) => {
+                let [next, left, right] = [(); 3].map(|()| self.name(*at));
+                let pair = self.through(first, &left, &mut |this, one| {
+                    this.through(second, &right, &mut |this, other| {
+                        let rest = this.through(rest, &next, end);
+                        quote!(let #next = (#one, #other); #rest)
+                    })
+                });
+                quote!(let (#left, #right) = #item; #pair)
+            }
             Adapter::Inspect(function) => {
                 let seen = self.asked(function, item);
                 let rest = self.through(rest, item, end);
@@ -529,20 +627,29 @@ impl Open {
         }
     }
 
-    /// A function of a reference to an item, called. A pattern that takes the reference away again needs none.
+    /// A function of a reference to an item, called.
     fn asked(&mut self, function: &Expr, item: &Ident) -> TokenStream {
+        self.asked_of(function, &[item])
+    }
+
+    /// A function of references to items, called. A pattern that takes the reference away again needs none.
+    fn asked_of(&mut self, function: &Expr, items: &[&Ident]) -> TokenStream {
         match strip(function) {
-            Expr::Closure(closure) if closure.inputs.len() == 1 => {
-                let bound = match closure.inputs.first() {
-                    Some(Pat::Reference(pattern)) if pattern.mutability.is_none() => {
-                        let pattern = &pattern.pat;
-                        quote!(let #pattern = #item;)
-                    }
-                    pattern => quote!(let #pattern = &#item;),
-                };
-                body_of(closure, bound)
+            Expr::Closure(closure) if closure.inputs.len() == items.len() => {
+                let bound = closure
+                    .inputs
+                    .iter()
+                    .zip(items)
+                    .map(|(pattern, item)| match pattern {
+                        Pat::Reference(pattern) if pattern.mutability.is_none() => {
+                            let pattern = &pattern.pat;
+                            quote!(let #pattern = #item;)
+                        }
+                        pattern => quote!(let #pattern = &#item;),
+                    });
+                body_of(closure, quote!(#(#bound)*))
             }
-            function => quote!(#function(&#item)),
+            function => quote!(#function(#(&#items),*)),
         }
     }
 }
@@ -571,15 +678,18 @@ pub(crate) enum Stand {
     Multiplied,
     /// An item of a type that has an order.
     Ordered,
+    /// An item of the type that an option is of.
+    Alike,
 }
 
 impl Stand {
-    const ALL: [Stand; 5] = [
+    const ALL: [Stand; 6] = [
         Stand::Zero,
         Stand::One,
         Stand::Added,
         Stand::Multiplied,
         Stand::Ordered,
+        Stand::Alike,
     ];
 
     fn text(self) -> &'static str {
@@ -589,6 +699,7 @@ impl Stand {
             Stand::Added => "__kiln_added",
             Stand::Multiplied => "__kiln_multiplied",
             Stand::Ordered => "__kiln_ordered",
+            Stand::Alike => "__kiln_alike",
         }
     }
 
@@ -620,6 +731,7 @@ impl Stand {
             Stand::Added => quote_spanned!(span=> #root::added),
             Stand::Multiplied => quote_spanned!(span=> #root::multiplied),
             Stand::Ordered => quote_spanned!(span=> #root::ordered),
+            Stand::Alike => quote_spanned!(span=> #root::alike),
         })
     }
 
@@ -648,7 +760,9 @@ impl Translator<'_> {
         let op = match stand {
             Stand::Added => BinOp::Add(syn::token::Plus(span)),
             Stand::Multiplied => BinOp::Mul(syn::token::Star(span)),
-            Stand::Zero | Stand::One | Stand::Ordered => return Some(self.expr(first)),
+            Stand::Zero | Stand::One | Stand::Ordered | Stand::Alike => {
+                return Some(self.expr(first));
+            }
         };
         Some(self.expr(&Expr::Binary(ExprBinary {
             attrs: Vec::new(),

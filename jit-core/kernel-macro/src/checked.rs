@@ -13,7 +13,7 @@ use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
-use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat, PathArguments};
+use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat};
 
 use crate::call::{is_conversion, is_half, is_number};
 use crate::chain::Stand;
@@ -21,7 +21,7 @@ use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::items::{borrows, is_of_iterator};
 use crate::numbers::Numbers;
-use crate::option::{is_none_value, is_some_function};
+use crate::option::{is_none_value, is_result_function, is_some_function};
 use crate::position::{Start, before, until};
 use crate::scan::{Variables, is_closure, is_compound};
 use crate::signature::Signature;
@@ -44,6 +44,8 @@ pub(crate) struct CheckedCopy {
     methods: Vec<(Ident, Span)>,
     operators: Vec<(Ident, Span)>,
     paths: bool,
+    /// Whether types of the function's are dispatched on.
+    dispatches: bool,
 }
 
 impl CheckedCopy {
@@ -75,6 +77,7 @@ impl CheckedCopy {
             methods: mark.methods,
             operators: mark.operators,
             paths: mark.paths,
+            dispatches: !signature.dispatched.is_empty(),
         }
     }
 
@@ -112,8 +115,15 @@ impl CheckedCopy {
                 use #root::NoMethod as _;
             }
         });
+        let dispatched = self.dispatches.then(|| {
+            quote! {
+                #[allow(unused_imports, reason = "it is used where methods are called")]
+                use #root::OfOther as _;
+            }
+        });
         quote! {
             #missing
+            #dispatched
             #indexed
             #receiver
             #associated
@@ -126,7 +136,10 @@ impl CheckedCopy {
     /// The closure that nobody calls; `quiet` if its body is somewhere else, too.
     pub(crate) fn closure(&self, signature: &Signature, quiet: bool) -> TokenStream {
         let mut body = self.body.clone();
-        ForHost.visit_block_mut(&mut body);
+        // Of a number rustc says itself that it is none of `?`.
+        let may_fail = |ty: &&syn::Type| matches!(ty, syn::Type::Path(path) if !path.path.get_ident().is_some_and(is_number));
+        let result = signature.result.as_ref().filter(may_fail).cloned();
+        ForHost { result }.visit_block_mut(&mut body);
         let (views, params): (Vec<_>, Vec<_>) =
             (signature.params.iter()).partition(|param| borrows_in_path(&param.ty));
         let params = params.iter().map(|param| {
@@ -183,7 +196,7 @@ pub(crate) fn unfit_lints() -> TokenStream {
 /// A body as the host runs it.
 pub(crate) fn for_host(body: &Block) -> Block {
     let mut body = body.clone();
-    ForHost.visit_block_mut(&mut body);
+    ForHost { result: None }.visit_block_mut(&mut body);
     body
 }
 
@@ -239,6 +252,20 @@ impl Mark {
         let name = format_ident!("{PREFIX}{}", self.types.len(), span = before(at));
         wrap(&name, expr);
         self.types.push((name, at));
+    }
+
+    /// Marks `Ok(x)` and `Err(x)`, of which rustc finds the type; whether it is one.
+    fn mark_result(&mut self, expr: &mut Expr) -> bool {
+        match expr {
+            Expr::Call(call) if is_result_function(&call.func) => {
+                call.args
+                    .iter_mut()
+                    .for_each(|arg| self.visit_expr_mut(arg));
+            }
+            _ => return false,
+        }
+        self.mark(expr);
+        true
     }
 
     fn mark_method(&mut self, expr: &mut Expr) {
@@ -359,17 +386,15 @@ impl Mark {
         }
     }
 
-    /// Whether a function is called for the first time: its entry in the pool does for all calls.
+    /// Whether a function is called for the first time, if its entry in the pool does for all calls. Another may be one
+    /// for each type that it is called with.
     fn is_first(&mut self, function: &Expr) -> bool {
         let Expr::Path(path) = function else {
             return false;
         };
-        let mut path = path.path.clone();
-        if let Some(last) = path.segments.last_mut() {
-            last.arguments = PathArguments::None;
-        }
-        let name = path.to_token_stream().to_string();
-        self.functions.insert(name)
+        let path = &path.path;
+        !crate::call::is_one_for_all(path)
+            || self.functions.insert(path.to_token_stream().to_string())
     }
 
     /// What a `for` goes over: the methods of iterators are no methods of kernels.
@@ -469,6 +494,9 @@ impl VisitMut for Mark {
         {
             *call.func = function.clone();
         }
+        if self.mark_result(expr) {
+            return;
+        }
         if let Expr::Call(call) = expr
             && !is_some_function(&call.func)
             && Stand::of(&call.func).is_none()
@@ -529,7 +557,10 @@ pub(crate) fn is_place(expr: &Expr) -> bool {
 
 /// Takes out what rustc does not know: attributes of loops and `shared!`; puts in what tells the types
 /// of method calls.
-struct ForHost;
+struct ForHost {
+    /// What the function returns, in its copy: `?` gives errors as they are.
+    result: Option<syn::Type>,
+}
 
 impl VisitMut for ForHost {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
@@ -561,6 +592,15 @@ impl VisitMut for ForHost {
             if let Some(copy) = crate::panic::for_copy(call) {
                 *expr = copy;
             }
+            return;
+        }
+        if let (Expr::Try(e), Some(result)) = (&mut *expr, &self.result) {
+            let root = root_at(e.expr.start());
+            let of = Expr::Verbatim(
+                quote_spanned!(before(e.expr.start())=> #root::TypeOf::<#result>::OPEN),
+            );
+            self.visit_expr_mut(&mut e.expr);
+            call_with("question", of, &mut e.expr);
             return;
         }
         if let Some((name, call)) = marked_method(expr) {

@@ -12,7 +12,7 @@ use crate::chain::Stand;
 use crate::checked::{is_cast, is_open_literal, marked, marked_method, marked_operand};
 use crate::function::{root, root_at};
 use crate::names::Meaning;
-use crate::option::is_none_value;
+use crate::option::{is_none_value, is_result_function};
 use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
 
@@ -29,6 +29,7 @@ impl Translator<'_> {
             return match stand_in.as_ref().unwrap_or(inner) {
                 Expr::Struct(literal) => self.struct_literal(literal, name),
                 inner if is_none_value(inner) => self.none(name, expr.start()),
+                Expr::Call(call) if is_result_function(&call.func) => self.result_value(call, name),
                 inner if is_open_literal(inner) => {
                     let root = root();
                     let ty = self.pool.entry(&quote!(#root::Pooled::type_of(&#name)));

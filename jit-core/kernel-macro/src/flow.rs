@@ -4,7 +4,7 @@ use kiln_description::{Code, Op, When};
 use proc_macro2::Span;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, ExprForLoop, ExprRange, Label, Pat, RangeLimits};
+use syn::{Expr, ExprForLoop, ExprRange, Label, RangeLimits};
 
 use crate::arguments::unroll_wish;
 use crate::body::{Destination, Translator, local};
@@ -192,13 +192,7 @@ impl Translator<'_> {
     }
 
     fn for_body(&mut self, e: &ExprForLoop, kind: FrameKind, index: u32) -> Code {
-        self.body_of(e, kind, |this| match &*e.pat {
-            Pat::Ident(_) | Pat::Wild(_) => this.bind_pattern(&e.pat, &local(index)),
-            pattern => this.refuse(
-                pattern,
-                "the index of a loop has a name; write `for i in ..`",
-            ),
-        })
+        self.body_of(e, kind, |this| this.bind_pattern(&e.pat, &local(index)))
     }
 
     /// The body of a `for` that is a loop, behind what binds its pattern.

@@ -131,7 +131,8 @@ impl Parts {
 
     /// The function of the host that describes this one.
     pub(crate) fn describing_function(&self, signature: &Signature) -> TokenStream {
-        let (generics, clause) = (&signature.generics, &signature.generics.where_clause);
+        let generics = signature.described_generics();
+        let clause = &generics.where_clause;
         let (types, copy) = (
             self.copy.types(),
             self.copy.closure(signature, self.kind == Kind::Device),
@@ -186,6 +187,11 @@ impl Parts {
                     &self.description,
                 );
                 let companion = crate::closure::companion(vis, name, &describe);
+                quote!(#host #companion)
+            }
+            Kind::Device if !signature.dispatched.is_empty() => {
+                let host = host_function(signature, item);
+                let companion = crate::dispatch::companion(vis, name, signature, &describe);
                 quote!(#host #companion)
             }
             Kind::Device => {

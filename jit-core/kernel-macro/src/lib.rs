@@ -22,6 +22,7 @@
 //! | `expression` | expressions |
 //! | `call` | calls, methods, macros |
 //! | `chain` | chains of iterators |
+//! | `dispatch` | type parameters with a trait of the user's as their bound |
 //! | `assertion` | `const` blocks: static assertions |
 //! | `closure` | closures, and the functions that take them |
 //! | `flow` | `if`, loops, `break`, `return` |
@@ -49,6 +50,7 @@ mod checked;
 mod closure;
 mod condition;
 mod derive;
+mod dispatch;
 mod elementwise;
 mod expression;
 mod flow;

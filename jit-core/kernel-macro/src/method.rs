@@ -19,8 +19,9 @@ use syn::{
 };
 
 use crate::body::plain_name;
-use crate::call::number_of;
+use crate::call::{is_number, number_of};
 use crate::checked::{for_host, unfit_lints};
+use crate::dispatch::{Dispatched, TraitFunction, pointer_to, trait_functions};
 use crate::function::{Kind, Parts, root, root_at};
 use crate::launch::name_lifetimes;
 use crate::position::{after, again, before};
@@ -46,8 +47,10 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
     name_lifetimes("__kiln_view", &mut self_ty, &mut generics);
     if let Some(ty) = self_path(&self_ty)
         && !is_of(&block, ELEMENT_MUT)
+        && !is_of_number(&block)
     {
-        let generics = Signature::of_impl(&generics, &mut refusals).generics;
+        let signature = Signature::of_impl(&generics, &mut refusals);
+        let (declared, generics) = (&signature.generics, signature.described_generics());
         let operator = operator.flatten();
         let is_operator = operator.is_some();
         let right = operator.flatten();
@@ -60,13 +63,20 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
             output: output.as_ref(),
             self_ty: &self_ty,
             generics: &generics,
+            declared,
+            dispatched: &signature.dispatched,
             is_refused: !refusals.is_empty(),
         };
+        let mut functions = Vec::new();
         for item in &mut block.items {
             if let ImplItem::Fn(function) = item {
                 let said = take_said(function, &mut refusals);
                 described.extend(of.function(function, said, &mut refusals));
+                functions.push(of.trait_function(function));
             }
+        }
+        if let (Some((_, path, _)), false, false) = (&block.trait_, is_operator, is_foreign) {
+            described.extend(trait_functions(path, &self_ty, &generics, &functions));
         }
         read_bounds(&mut block.generics);
     }
@@ -122,6 +132,14 @@ fn is_of(block: &ItemImpl, name: &str) -> bool {
     last.is_some_and(|last| last.ident == name)
 }
 
+/// Whether a block is of a trait for a number, and of no operator.
+fn is_of_number(block: &ItemImpl) -> bool {
+    let is_operator = |(_, of, _): &(_, Path, _)| operator_trait(of).is_some();
+    let path = self_path(&block.self_ty);
+    let name = path.as_ref().and_then(Path::get_ident);
+    block.trait_.as_ref().is_some_and(|of| !is_operator(of)) && name.is_some_and(is_number)
+}
+
 fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusals) {
     if !attribute.is_empty() && attribute.to_string() != "foreign" {
         refusals.refuse(
@@ -140,6 +158,20 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
             &block.self_ty,
             "methods of kernels are those of a `#[derive(KernelType)]` type; name it here",
         );
+    }
+    if let Some((_, of, _)) = &block.trait_ {
+        if is_of(block, "PartialEq") || is_of(block, "PartialOrd") {
+            refusals.refuse(
+                of,
+                "comparisons of kernels are those of all fields, as `#[derive(PartialEq, PartialOrd)]` has them; derive it, or \
+                 write a method of another name",
+            );
+        } else if is_of_number(block) {
+            refusals.refuse(
+                &block.self_ty,
+                "kernels find what a trait has of types of yours alone; put the number in a `#[derive(KernelType)]` struct",
+            );
+        }
     }
     if let Some(token) = &block.unsafety {
         refusals.refuse(token, "kernels are safe; leave `unsafe` out");
@@ -197,6 +229,10 @@ struct Of<'a> {
     ty: &'a Path,
     self_ty: &'a Type,
     generics: &'a Generics,
+    /// The generics as the block declares them.
+    declared: &'a Generics,
+    /// The parameters of the block that have functions by traits of the user's.
+    dispatched: &'a [Dispatched],
     /// Whether type and functions are another crate's.
     is_foreign: bool,
     /// Whether the block is of an operator.
@@ -239,6 +275,7 @@ impl Of<'_> {
         if let Some((closure, _)) = signature.closures.first() {
             own.refuse(closure, CLOSURE_TO_METHOD);
         }
+        check_own_types(function, &signature, &mut own);
         let parts = own
             .is_empty()
             .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
@@ -248,23 +285,38 @@ impl Of<'_> {
         };
         let text = format!("{}::{}", path_name(self.ty), plain_name(&signature.name));
         let described = described(&parts, &signature, &text);
+        let call = self.call(&function_of(&signature));
         let name = &signature.name;
         if let Some(Some((field, _))) = element {
-            let element = self.own_element(&field, &self.call());
+            let element = self.own_element(&field, &call);
             return quote!(const _: () = { #described #element };);
         }
         if self.operator {
-            let operator = self.own_operator(function, receiver.unwrap_or("Value"), &self.call());
+            let operator = self.own_operator(function, receiver.unwrap_or("Value"), &call);
             return quote!(const _: () = { #described #operator };);
         }
-        let method = receiver.map(|how| self.method(function, how, &self.call()));
+        let method = receiver.map(|how| self.method(function, how, &call));
         let bound = self.bound(function, &signature);
-        let associated = self.associated_fn(name, bound.as_ref(), &self.call());
-        let own = self.described_method(name, &quote!());
+        let associated = self.associated_fn(name, bound.as_ref(), &call);
+        let own = self.described_method(name, &quote!(), &function_of(&signature));
         let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
         quote! {
             #(#cfgs)*
             const _: () = { #described #method #associated #own };
+        }
+    }
+
+    /// A function as the trait has it.
+    fn trait_function(&self, function: &ImplItemFn) -> TraitFunction {
+        let mut own = Refusals::default();
+        let item = self.free(function);
+        let signature = Signature::new(Kind::Device, TokenStream::new(), &item, &mut own);
+        let signature =
+            Some(&signature).filter(|_| !self.generics.params.is_empty() && own.is_empty());
+        TraitFunction {
+            name: number_of(&function.sig.ident),
+            is_method: function.sig.receiver().is_some(),
+            pointer: pointer_to(signature, &function.sig.generics),
         }
     }
 
@@ -288,7 +340,7 @@ impl Of<'_> {
                 *input = parse_quote!(#mutability #name: #ty);
             }
         }
-        sig.generics = joined(self.generics, &sig.generics);
+        sig.generics = joined(self.declared, &sig.generics);
         ItemFn {
             attrs: function.attrs,
             vis: function.vis,
@@ -298,9 +350,11 @@ impl Of<'_> {
     }
 
     /// The type arguments of a call: those of the type, then those that are written.
-    fn call(&self) -> TokenStream {
+    fn call(&self, function: &TokenStream) -> TokenStream {
         let root = root();
         let names = self.generics.type_params().map(|param| &param.ident);
+        let is_plain = |name: &&Ident| !self.dispatched.iter().any(|of| of.name == **name);
+        let names = names.filter(is_plain);
         quote! {
             fn call<'k>(
                 __kiln_front: #root::Front<'k>,
@@ -310,7 +364,8 @@ impl Of<'_> {
                 let mut __kiln_all: ::std::vec::Vec<#root::Type> =
                     ::std::vec![#(__kiln_front.builder().device_type::<#names>()),*];
                 __kiln_all.extend(__kiln_types);
-                __KILN_FUNCTION.call(__kiln_front, &__kiln_all, __kiln_args)
+                let __kiln_function: &#root::LazyDeviceFn = #function;
+                __kiln_function.call(__kiln_front, &__kiln_all, __kiln_args)
             }
         }
     }
@@ -342,7 +397,7 @@ impl Of<'_> {
         let nothing = quote! {
             static __KILN_FUNCTION: #root::LazyDeviceFn = #root::LazyDeviceFn::new(#text, |_| {});
         };
-        let own = self.described_method(name, &nothing);
+        let own = self.described_method(name, &nothing, &quote!(&__KILN_FUNCTION));
         quote!(#method #inline #associated #own)
     }
 
@@ -425,7 +480,12 @@ impl Of<'_> {
     }
 
     /// The implementation by which programs name a function, with what that needs.
-    fn described_method(&self, name: &Ident, needs: &TokenStream) -> TokenStream {
+    fn described_method(
+        &self,
+        name: &Ident,
+        needs: &TokenStream,
+        described: &TokenStream,
+    ) -> TokenStream {
         // The trait is the compiler's, and the type is not the library's.
         if self.is_foreign {
             return TokenStream::new();
@@ -437,7 +497,7 @@ impl Of<'_> {
             impl<#(#params),*> #root::DescribedMethod<#name> for #ty #clause {
                 fn function() -> &'static #root::LazyDeviceFn {
                     #needs
-                    &__KILN_FUNCTION
+                    #described
                 }
             }
         }
@@ -485,16 +545,44 @@ impl Of<'_> {
     }
 }
 
+/// Refuses what a function of a block has no room for: types that decide what it is, but those of the block.
+fn check_own_types(function: &ImplItemFn, signature: &Signature, refusals: &mut Refusals) {
+    let own = function.sig.generics.type_params();
+    for param in own.filter(|param| signature.is_dispatched(&param.ident)) {
+        refusals.refuse(
+            &param.ident,
+            "a method has no type parameter of its own with a trait of yours as its bound; write a `#[device_fn]` \
+             outside of the `impl` block",
+        );
+    }
+}
+
 /// The description, and what it is that is described.
 fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     let (describe, instance) = (parts.describing_function(signature), signature.instance());
     let (root, here) = (root(), root_at(signature.name.span()));
+    if !signature.dispatched.is_empty() {
+        return quote! {
+            #describe
+            static __KILN_FUNCTIONS: #root::LazyDeviceFns = #here::LazyDeviceFns::new(#text);
+        };
+    }
     let new = quote_spanned! {before(signature.name.span())=>
         #here::LazyDeviceFn::new(#text, __kiln_describe #instance)
     };
     quote! {
         #describe
         static __KILN_FUNCTION: #root::LazyDeviceFn = #new;
+    }
+}
+
+/// What is described for a function, where an implementation is: for the types of that, if the function is one for
+/// each.
+fn function_of(signature: &Signature) -> TokenStream {
+    let instance = signature.instance();
+    match signature.dispatched.is_empty() {
+        true => quote!(&__KILN_FUNCTION),
+        false => quote!(__KILN_FUNCTIONS.of(__kiln_describe #instance)),
     }
 }
 
@@ -597,7 +685,10 @@ impl VisitMut for Again {
     fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
         let end = after(segment.ident.span());
         syn::visit_mut::visit_path_segment_mut(self, segment);
-        if segment.arguments.is_none() {
+        let is_module = ["super", "crate", "self"]
+            .iter()
+            .any(|name| segment.ident == name);
+        if segment.arguments.is_none() && !is_module {
             segment.arguments = PathArguments::AngleBracketed(parse_quote!(<>));
         }
         if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {

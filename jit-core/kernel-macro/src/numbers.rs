@@ -86,8 +86,8 @@ impl Numbers {
             Type::Group(group) => self.is_type(&group.elem),
             Type::Paren(paren) => self.is_type(&paren.elem),
             Type::Tuple(tuple) => tuple.elems.iter().all(|ty| self.is_type(ty)),
-            Type::Path(path) if crate::option::value_type(path).is_some() => {
-                crate::option::value_type(path).is_some_and(|value| self.is_type(value))
+            Type::Path(path) if let Some(parts) = crate::option::parts_of_type(path) => {
+                parts.into_iter().all(|part| self.is_type(part))
             }
             Type::Path(path) if path.qself.is_none() => {
                 path.path.get_ident().is_some_and(|name| self.is_name(name))

@@ -1,13 +1,15 @@
 //! `match`, and patterns wherever they stand.
 
-use kiln_description::{Code, Op};
+use kiln_description::{Code, Op, When};
 use proc_macro2::Span;
 use syn::spanned::Spanned;
-use syn::{Arm, Expr, Lit, Pat, PatRange, PatSlice, RangeLimits, UnOp};
+use syn::visit::Visit;
+use syn::{Arm, Expr, Lit, Pat, PatIdent, PatOr, PatRange, PatSlice, Path, RangeLimits, UnOp};
 
 use crate::body::{Destination, Translator, local, plain_name};
 use crate::expression::{member_name, strip};
-use crate::option::{VALUE, is_none, is_some};
+use crate::names::Meaning;
+use crate::option::{ERROR, IS_OK, VALUE, is_err, is_none, is_ok, is_some};
 use crate::position::Start;
 
 /// What a pattern asks of a value: a condition, unless it always matches.
@@ -59,6 +61,12 @@ impl Translator<'_> {
                 }
                 Code::block(parts)
             }
+            Pat::Or(or) => {
+                let (whole, eager) = (self.fresh(), self.op(Op::Eager, span).code(value));
+                let mut parts = vec![Code::new(Op::Let, None).number(whole).code(&eager)];
+                parts.extend(self.bindings_of_alternatives(or, &local(whole), false));
+                Code::block(parts)
+            }
             _ => self.refuse(
                 pattern,
                 "this pattern may not match; give the value a name and use `match` or `if`",
@@ -84,18 +92,15 @@ impl Translator<'_> {
         match pattern {
             Pat::Tuple(tuple) => numbered(self, &mut tuple.elems.iter()),
             Pat::TupleStruct(tuple) => {
-                let name = tuple.path.segments.last().map(|s| s.ident.to_string());
-                if matches!(name.as_deref(), Some("Ok" | "Err")) {
-                    self.refuse(tuple, crate::refusal::NO_RESULT);
-                }
-                if is_some(&tuple.path) {
-                    let value = tuple.elems.first().cloned();
-                    return value
-                        .map(|value| (VALUE.to_owned(), value))
-                        .into_iter()
-                        .collect();
-                }
-                numbered(self, &mut tuple.elems.iter())
+                let field = match &tuple.path {
+                    path if is_some(path) || is_ok(path) => VALUE,
+                    path if is_err(path) => ERROR,
+                    _ => return numbered(self, &mut tuple.elems.iter()),
+                };
+                let part = tuple.elems.first();
+                part.map(|part| (field.to_owned(), part.clone()))
+                    .into_iter()
+                    .collect()
             }
             Pat::Struct(fields) => {
                 let part =
@@ -116,10 +121,36 @@ impl Translator<'_> {
                 "a `match` of a kernel has at most 100 arms; use a table",
             );
         }
-        let arms: Vec<&Arm> = e.arms.iter().collect();
+        let arms: Vec<Arm> = e
+            .arms
+            .iter()
+            .flat_map(|arm| self.tried_apart(arm))
+            .collect();
+        let arms: Vec<&Arm> = arms.iter().collect();
         let arms = self.arms(&arms, &local(value), is_unsized_place(&e.expr), to);
         let subject = Code::new(Op::Let, None).number(value).code(&subject);
         Code::block(vec![subject, arms])
+    }
+
+    /// An arm as arms for its alternatives, if it has a guard that sees their names: Rust asks it for each alternative
+    /// that matches.
+    fn tried_apart(&mut self, arm: &Arm) -> Vec<Arm> {
+        if arm.guard.is_none() {
+            return vec![arm.clone()];
+        }
+        let cases = alternatives(&arm.pat);
+        if let Some(inner) = cases.iter().find_map(|case| named_alternatives(case)) {
+            self.refuse(
+                inner,
+                "a guard is asked for each of these alternatives that matches; write them as alternatives of the whole \
+                 pattern, or an arm for each",
+            );
+        }
+        let of = |pat: &Pat| Arm {
+            pat: pat.clone(),
+            ..arm.clone()
+        };
+        cases.into_iter().map(of).collect()
     }
 
     fn arms(&mut self, arms: &[&Arm], value: &Code, is_place: bool, to: &Destination) -> Code {
@@ -199,14 +230,18 @@ impl Translator<'_> {
                 let either = |a, b| self.op(Op::BitOr, span).code(&a).code(&b);
                 all.into_iter().reduce(either)
             }
-            // Its value is there only if it is.
-            Pat::TupleStruct(tuple) if is_some(&tuple.path) => {
-                let is_some = self.is_some_of(value, span);
-                let inner = self.op(Op::Field, span).text(VALUE).code(value);
-                let inner = (tuple.elems.first()).and_then(|part| self.test(part, &inner));
+            Pat::TupleStruct(tuple)
+                if let Some(holds) = self.variant_test(&tuple.path, value, span) =>
+            {
+                let parts = self.fields(pattern);
+                let inner = parts.first().and_then(|(field, part)| {
+                    let inner = self.op(Op::Field, span).text(field).code(value);
+                    self.test(part, &inner)
+                });
+                // What it has is there only if it is.
                 Some(match inner {
-                    Some(inner) => self.op(Op::And, span).code(&is_some).region(&inner),
-                    None => is_some,
+                    Some(inner) => self.op(Op::And, span).code(&holds).region(&inner),
+                    None => holds,
                 })
             }
             Pat::Tuple(_) | Pat::Struct(_) | Pat::TupleStruct(_) => {
@@ -223,6 +258,17 @@ impl Translator<'_> {
         }
     }
 
+    /// Whether a value is `Some`, `Ok` or `Err`, if a path is one of these.
+    fn variant_test(&self, path: &Path, value: &Code, span: Span) -> Option<Code> {
+        let is_ok_value = || self.op(Op::Field, span).text(IS_OK).code(value);
+        match path {
+            path if is_some(path) => Some(self.is_some_of(value, span)),
+            path if is_ok(path) => Some(is_ok_value()),
+            path if is_err(path) => Some(self.op(Op::Not, span).code(&is_ok_value())),
+            _ => None,
+        }
+    }
+
     fn none_test(&self, value: &Code, span: Span) -> Code {
         let is_some = self.is_some_of(value, span);
         self.op(Op::Not, span).code(&is_some)
@@ -231,7 +277,7 @@ impl Translator<'_> {
     fn no_pattern(&mut self, pattern: &Pat) -> Test {
         self.refuse(
             pattern,
-            "patterns of kernels are integers, ranges, bools, constants, enums without fields, `Some`, `None`, and \
+            "patterns of kernels are integers, ranges, bools, constants, enums without fields, `Some`, `None`, `Ok`, `Err`, and \
              tuples, structs, arrays and slices of such",
         );
         None
@@ -267,14 +313,7 @@ impl Translator<'_> {
                 out
             }
             Pat::Slice(slice) => self.element_bindings(slice, value, false),
-            Pat::Or(or) => {
-                for case in &or.cases {
-                    if !self.bindings(case, value).is_empty() {
-                        self.refuse(case, "alternatives bind no names; write an arm for each");
-                    }
-                }
-                Vec::new()
-            }
+            Pat::Or(or) => self.bindings_of_alternatives(or, value, false),
             _ => Vec::new(),
         }
     }
@@ -284,8 +323,49 @@ impl Translator<'_> {
         match pattern {
             Pat::Paren(paren) => self.bindings_of(&paren.pat, value, is_place),
             Pat::Slice(slice) => self.element_bindings(slice, value, is_place),
+            Pat::Or(or) => self.bindings_of_alternatives(or, value, is_place),
             _ => self.bindings(pattern, value),
         }
+    }
+
+    /// The names of alternatives, each of which binds the same ones: those of the first that matches.
+    fn bindings_of_alternatives(&mut self, or: &PatOr, value: &Code, is_place: bool) -> Vec<Code> {
+        let names = or.cases.first().map_or_else(Vec::new, bound_names);
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let slots: Vec<u32> = names.iter().map(|_| self.fresh()).collect();
+        let mut chosen = None;
+        for case in or.cases.iter().rev() {
+            let span = case.start();
+            let test = self.test(case, value);
+            let bound = self.scoped(|this| {
+                let mut parts = this.bindings_of(case, value, is_place);
+                for (name, &slot) in names.iter().zip(&slots) {
+                    // rustc says so if a name is not in each of them.
+                    let Some(Meaning::Variable(number)) = this.names.meaning(&name.ident) else {
+                        continue;
+                    };
+                    let assign = this.op(Op::Assign, span).when(&When::Never);
+                    parts.push(assign.region(&local(number)).code(&local(slot)));
+                }
+                Code::block(parts)
+            });
+            chosen = Some(match (test, chosen) {
+                (Some(test), Some(others)) => {
+                    let code = self.op(Op::IfElse, span).code(&test);
+                    code.region(&bound).region(&others)
+                }
+                // The last one matches where no other does.
+                _ => bound,
+            });
+        }
+        let slot = |&slot: &u32| Code::new(Op::Slot, None).number(slot);
+        let mut parts: Vec<Code> = slots.iter().map(slot).chain(chosen).collect();
+        for (name, slot) in names.into_iter().zip(slots) {
+            parts.push(self.bind_pattern(&Pat::Ident(name), &local(slot)));
+        }
+        parts
     }
 
     fn element_bindings(&mut self, slice: &PatSlice, value: &Code, is_place: bool) -> Vec<Code> {
@@ -439,6 +519,51 @@ impl<'p> ElementPatterns<'p> {
             .map(|(&pattern, at)| (pattern, at, true));
         front.chain(back).collect()
     }
+}
+
+/// The patterns that a pattern is one of; those that bind no names are one.
+fn alternatives(pattern: &Pat) -> Vec<&Pat> {
+    match pattern {
+        Pat::Paren(paren) => alternatives(&paren.pat),
+        Pat::Or(or) if !bound_names(pattern).is_empty() => {
+            or.cases.iter().flat_map(alternatives).collect()
+        }
+        _ => vec![pattern],
+    }
+}
+
+/// Alternatives with names somewhere in a pattern.
+fn named_alternatives(pattern: &Pat) -> Option<&PatOr> {
+    struct Named<'p>(Option<&'p PatOr>);
+    impl<'p> Visit<'p> for Named<'p> {
+        fn visit_pat_or(&mut self, or: &'p PatOr) {
+            if or.cases.iter().any(|case| !bound_names(case).is_empty()) {
+                self.0 = Some(or);
+            }
+        }
+    }
+    let mut named = Named(None);
+    named.visit_pat(pattern);
+    named.0
+}
+
+/// The names that a pattern binds, each once, without what is matched behind them.
+fn bound_names(pattern: &Pat) -> Vec<PatIdent> {
+    struct Bound(Vec<PatIdent>);
+    impl Visit<'_> for Bound {
+        fn visit_pat_ident(&mut self, pattern: &PatIdent) {
+            let is_new = self.0.iter().all(|known| known.ident != pattern.ident);
+            if is_new && !(is_constant_name(&pattern.ident) && pattern.subpat.is_none()) {
+                let mut named = pattern.clone();
+                named.subpat = None;
+                self.0.push(named);
+            }
+            syn::visit::visit_pat_ident(self, pattern);
+        }
+    }
+    let mut bound = Bound(Vec::new());
+    bound.visit_pat(pattern);
+    bound.0
 }
 
 /// Whether a pattern stands for any number of elements: `..`, `rest @ ..`.

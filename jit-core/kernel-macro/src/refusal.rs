@@ -50,9 +50,6 @@ pub(crate) fn host_type(name: &str) -> Option<&'static str> {
         "Box" | "Rc" | "Arc" | "Cow" => {
             "kernels have no heap; hold the value itself, or take a reference to it"
         }
-        "Result" => {
-            "kernels have no `Result`; return an `Option`, or a number that tells what went wrong beside the value"
-        }
         "char" => "kernels have no `char`; use `u8` or `u32`",
         "i128" | "u128" => "kernels have integers of at most 64 bits; use `u64`, or two of them",
         "Cell" | "RefCell" | "Mutex" | "RwLock" => {
@@ -102,9 +99,6 @@ pub(crate) const NOT_OF_THE_KERNEL: &str = "no variable here has this name, and 
     kernels: take it as a parameter. Name a constant in capitals or by its path; pass a function on as a closure \
     that calls it, `|x| f(x)`";
 
-/// What to say about what is or makes a `Result`.
-pub(crate) const NO_RESULT: &str = "kernels have no `Result`; use an `Option`, or a number that tells what went wrong beside the value";
-
 /// What to say about a closure that is passed to a method.
 pub(crate) const CLOSURE_TO_METHOD: &str =
     "closures are passed to free functions; write a `#[device_fn]` outside of the `impl` block";
@@ -112,16 +106,15 @@ pub(crate) const CLOSURE_TO_METHOD: &str =
 /// What to say about a chain of iterators that kernels do not have.
 const CHAIN: &str = "a chain of iterators in a kernel goes from `iter`, or a range, to a number or a `for`: behind what a \
      `for` goes over come `map`, `filter`, `filter_map`, `take_while`, `skip_while`, `map_while`, `inspect`, `copied`, \
-     `enumerate`, `take` and `skip`, then `sum`, `product`, `count`, `min`, `max`, `min_by_key`, `max_by_key`, `any`, \
-     `all`, `find`, `position`, `fold`, `reduce`, `last`, `nth` or `for_each`, whose closures return nothing early; \
-     write a `for` for what else is to be done";
+     `enumerate`, `take` and `skip`, and `zip` where nothing is left out before, then `sum`, `product`, `count`, `min`, \
+     `max`, `min_by`, `max_by`, `min_by_key`, `max_by_key`, `any`, `all`, `find`, `position`, `fold`, `reduce`, \
+     `last`, `nth` or `for_each`, whose closures return nothing early; write a `for` for what else is to be done";
 
 /// What to say about a method that kernels do not have, where its name tells what was meant.
 pub(crate) fn method(name: &str) -> Option<&'static str> {
     Some(match name {
         "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "fold"
         | "for_each" => CHAIN,
-        "ok_or" | "ok_or_else" => NO_RESULT,
         "try_into" | "try_from" | "into" => {
             "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \
              kernels: `let i = global_id().x;` needs no conversion"

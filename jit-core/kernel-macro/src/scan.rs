@@ -9,7 +9,7 @@ use syn::{BinOp, Expr, ExprMethodCall, Pat};
 
 use crate::checked::{is_cast, marked, marked_method, marked_operand};
 use crate::expression::strip;
-use crate::option::is_some_function;
+use crate::option::{is_result_function, is_some_function};
 use crate::pool::Pool;
 
 /// The methods that a body calls, by the names that they are marked with: their entries of the pool. What
@@ -78,7 +78,9 @@ impl Methods {
             // Without arguments there is nothing that it could write to; what a closure assigns is
             // borrowed as long as the closure is there, so that nothing else in the expression reads it.
             Expr::Call(e) if e.args.is_empty() => When::Never,
-            Expr::Call(e) if is_some_function(&e.func) => self.change_in(&e.args),
+            Expr::Call(e) if is_some_function(&e.func) || is_result_function(&e.func) => {
+                self.change_in(&e.args)
+            }
             Expr::Tuple(e) => self.change_in(&e.elems),
             Expr::Array(e) => self.change_in(&e.elems),
             Expr::Struct(e) => self.change_in(e.fields.iter().map(|f| &f.expr)),

@@ -1,7 +1,7 @@
 //! The signature of a kernel or device function: parameters, generics, attribute.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::{
@@ -10,8 +10,9 @@ use syn::{
 
 use crate::arguments::{Bounds, Said};
 use crate::attributes::Inline;
+use crate::dispatch::{Dispatched, is_for_host, user_traits, with_functions};
 use crate::function::{Kind, root};
-use crate::option::value_type;
+use crate::option::parts_of_type;
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::Variables;
 use crate::types::{check_type, has_references};
@@ -49,6 +50,8 @@ pub(crate) struct Signature {
     pub(crate) generics: Generics,
     /// Type parameters, with their bounds.
     pub(crate) types: Vec<(Ident, TypeBound)>,
+    /// Type parameters with traits of the user's as bounds, for each type of which the function is described.
+    pub(crate) dispatched: Vec<Dispatched>,
     /// Type parameters that are closures, with the type of a function that one could be.
     pub(crate) closures: Vec<(Ident, TokenStream)>,
     /// Const parameters and their types.
@@ -90,6 +93,7 @@ impl Signature {
             name: item.sig.ident.clone(),
             generics: item.sig.generics.clone(),
             types: Vec::new(),
+            dispatched: Vec::new(),
             closures: Vec::new(),
             consts: Vec::new(),
             params: Vec::new(),
@@ -106,6 +110,7 @@ impl Signature {
         };
         signature.read_closures(kind, refusals);
         signature.read_generics(refusals);
+        signature.check_dispatched(kind, refusals);
         for input in &item.sig.inputs {
             signature.read_param(kind, input, refusals);
         }
@@ -123,6 +128,7 @@ impl Signature {
             name: Ident::new("of_impl", proc_macro2::Span::call_site()),
             generics: generics.clone(),
             types: Vec::new(),
+            dispatched: Vec::new(),
             closures: Vec::new(),
             consts: Vec::new(),
             params: Vec::new(),
@@ -184,7 +190,54 @@ impl Signature {
         self.closures.iter().any(|(closure, _)| closure == name)
     }
 
-    fn read_generics(&mut self, refusals: &mut Refusals) {
+    /// What a function that is described for each type cannot be besides.
+    fn check_dispatched(&self, kind: Kind, refusals: &mut Refusals) {
+        let Some(Dispatched { name, .. }) = self.dispatched.first() else {
+            return;
+        };
+        if kind == Kind::Kernel {
+            refusals.refuse(
+                name,
+                "a kernel is one for all types, and a trait of yours has other functions for each: call a `#[device_fn]` \
+                 with this parameter in a kernel for each type",
+            );
+        }
+        if let Some((_, ty)) = self.consts.first() {
+            refusals.refuse(
+                ty,
+                "a device function with a trait of yours as a bound has no const parameters; take the number as a value",
+            );
+        }
+        if let Some((closure, _)) = self.closures.first() {
+            refusals.refuse(
+                closure,
+                "a device function with a trait of yours as a bound takes no closures; take a type that has the trait",
+            );
+        }
+    }
+
+    /// The places of the type parameters that stand for themselves, among all type parameters.
+    pub(crate) fn plain_types(&self) -> Vec<usize> {
+        let names = self.generics.type_params().enumerate();
+        let plain = names.filter(|(_, param)| !self.is_dispatched(&param.ident));
+        plain.map(|(number, _)| number).collect()
+    }
+
+    /// Whether a type parameter has traits of the user's as bounds.
+    pub(crate) fn is_dispatched(&self, name: &Ident) -> bool {
+        self.dispatched.iter().any(|of| of.name == *name)
+    }
+
+    /// The generics of the function that describes this one.
+    pub(crate) fn described_generics(&self) -> Generics {
+        with_functions(&self.generics, &self.dispatched)
+    }
+
+    /// What the `where` of a function says of its type parameters, by their names.
+    fn read_clause(
+        &mut self,
+        refusals: &mut Refusals,
+    ) -> std::collections::HashMap<Ident, (Option<TypeBound>, Vec<syn::Path>)> {
         let mut bounds_of = std::collections::HashMap::new();
         if let Some(clause) = &mut self.generics.where_clause {
             for predicate in &mut clause.predicates {
@@ -206,10 +259,16 @@ impl Signature {
                 if self.closures.iter().any(|(closure, _)| *closure == name) {
                     continue;
                 }
+                let traits = user_traits(&predicate.bounds);
                 let bound = read_bounds(&mut predicate.bounds, refusals);
-                bounds_of.insert(name, bound);
+                bounds_of.insert(name, (bound, traits));
             }
         }
+        bounds_of
+    }
+
+    fn read_generics(&mut self, refusals: &mut Refusals) {
+        let mut bounds_of = self.read_clause(refusals);
         for param in &mut self.generics.params {
             match param {
                 GenericParam::Lifetime(_) => {}
@@ -223,8 +282,15 @@ impl Signature {
                     if let Some(default) = &param.default {
                         refusals.refuse(default, "a type parameter of a kernel has no default; the arguments of the launch decide");
                     }
+                    let mut traits = user_traits(&param.bounds);
                     let own = read_bounds(&mut param.bounds, refusals);
-                    let other = bounds_of.get(&param.ident).copied().flatten();
+                    let (other, more) = bounds_of.remove(&param.ident).unwrap_or_default();
+                    traits.extend(more);
+                    if !traits.is_empty() {
+                        let name = param.ident.clone();
+                        self.dispatched.push(Dispatched { name, traits });
+                        continue;
+                    }
                     match own.or(other) {
                         Some(bound) => self.types.push((param.ident.clone(), bound)),
                         None => refusals.refuse(
@@ -279,12 +345,12 @@ impl Signature {
             );
         }
         if let (Kind::Kernel, Type::Path(path)) = (kind, &*param.ty)
-            && value_type(path).is_some()
+            && parts_of_type(path).is_some()
         {
             refusals.refuse(
                 &param.ty,
-                "a kernel takes no `Option`, which has no layout; take a `bool` beside the value, or a slice that may \
-                 be empty",
+                "a kernel takes no `Option` and no `Result`, which have no layout; take a `bool` beside the value, or a \
+                 slice that may be empty",
             );
         }
         self.params.push(Param {
@@ -302,6 +368,10 @@ impl Signature {
         let args = self.generics.params.iter().filter_map(|param| match param {
             GenericParam::Lifetime(_) => None,
             GenericParam::Type(param) if self.is_closure(&param.ident) => None,
+            GenericParam::Type(param) if self.is_dispatched(&param.ident) => {
+                let name = &param.ident;
+                Some(quote!(#name))
+            }
             GenericParam::Type(_) => {
                 let arg = quote!(#root::Param<#number>);
                 number += 1;
@@ -334,6 +404,9 @@ fn read_bounds(
         };
         name.is_some_and(|name| ["Num", "Int", "Float"].iter().any(|number| name == number))
     });
+    let traits: Vec<TokenStream> = (user_traits(&*bounds).iter())
+        .map(ToTokens::to_token_stream)
+        .collect();
     for bound in bounds.iter_mut() {
         let name = match &*bound {
             TypeParamBound::Trait(bound) => bound.path.segments.last().map(|s| s.ident.to_string()),
@@ -344,6 +417,8 @@ fn read_bounds(
             Some("Copy" | "Sized" | "Clone" | "Send" | "Sync") => {}
             // What numbers have anyway.
             Some("PartialEq" | "PartialOrd" | "Default" | "Debug" | "Display") if is_number => {}
+            Some(name) if !traits.is_empty() && is_for_host(name) => {}
+            Some(_) if matches!(bound, TypeParamBound::Trait(of) if is_among(&of.path, &traits)) => {}
             Some("Num") => found = found.or(Some(TypeBound::Num)),
             Some("Int") => found = Some(TypeBound::Int),
             Some("Float") => found = Some(TypeBound::Float),
@@ -359,12 +434,18 @@ fn read_bounds(
             }
             _ => refusals.refuse(
                 bound,
-                "type parameters of kernels are bounded by `Num`, `Int`, `Float` or `KernelType`; a \
-                 trait of the host means nothing on a device",
+                "type parameters of kernels are bounded by `Num`, `Int`, `Float`, `KernelType` or, in device functions, a trait \
+                 of yours; this one means nothing on a device",
             ),
         }
     }
     found
+}
+
+/// Whether a path is one of these.
+fn is_among(path: &syn::Path, paths: &[TokenStream]) -> bool {
+    let text = path.to_token_stream().to_string();
+    paths.iter().any(|other| other.to_string() == text)
 }
 
 fn check_modifiers(kind: Kind, item: &ItemFn, refusals: &mut Refusals) {
@@ -410,7 +491,7 @@ fn result(kind: Kind, output: &ReturnType, refusals: &mut Refusals) -> Option<Ty
                 "a kernel returns nothing; write its results to a `&mut [T]`",
             );
         }
-        Type::Path(path) if value_type(path).is_some_and(has_references) => refusals.refuse(
+        Type::Path(path) if parts_of_type(path).is_some() && has_references(ty) => refusals.refuse(
             ty,
             "a device function returns a value, not a reference; return an `Option` of the element or of its index",
         ),

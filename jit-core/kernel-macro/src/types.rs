@@ -10,7 +10,7 @@ use syn::{Expr, Type};
 
 use crate::body::Translator;
 use crate::function::{root, root_at};
-use crate::option::value_type;
+use crate::option::parts_of_type;
 use crate::pool::front;
 use crate::position::{before, last_of, until};
 use crate::refusal::{Refusals, host_type, may_be_own};
@@ -119,7 +119,9 @@ pub(crate) fn has_references(ty: &Type) -> bool {
         Type::Group(group) => has_references(&group.elem),
         Type::Paren(paren) => has_references(&paren.elem),
         Type::Tuple(tuple) => tuple.elems.iter().any(has_references),
-        Type::Path(path) => value_type(path).is_some_and(has_references),
+        Type::Path(path) => {
+            parts_of_type(path).is_some_and(|parts| parts.into_iter().any(has_references))
+        }
         _ => false,
     }
 }
@@ -200,9 +202,13 @@ impl Translator<'_> {
             }
             Type::Path(path) => {
                 check_path(path, self.refusals);
-                match value_type(path) {
-                    Some(value) => Code::ty(TypeOp::Option).code(&self.ty(value)),
-                    None => self.host_type(path),
+                match parts_of_type(path).as_deref() {
+                    Some([value, error]) => {
+                        let (value, error) = (self.ty(value), self.ty(error));
+                        Code::ty(TypeOp::Result).code(&value).code(&error)
+                    }
+                    Some([value]) => Code::ty(TypeOp::Option).code(&self.ty(value)),
+                    _ => self.host_type(path),
                 }
             }
             _ => {

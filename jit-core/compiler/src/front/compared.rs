@@ -2,12 +2,14 @@
 
 use crate::ir::{CompareOp, Constant, Type};
 
-use super::binding::tuple_parts;
 use super::items::Taken;
+use super::option::is_option;
+use super::result::is_result;
 use super::{Front, Operand};
 
 impl<'k> Front<'k> {
-    /// A comparison: of options by whether they have values, and by these; of slices, arrays and tuples part by part.
+    /// A comparison: of options and results by whether they have values, and by these; of slices, arrays, tuples and
+    /// structs part by part.
     pub(super) fn compared(
         self,
         op: CompareOp,
@@ -16,44 +18,63 @@ impl<'k> Front<'k> {
     ) -> Operand<'k> {
         let (left, right) = (left.target(), right.target());
         let is_option = self.is_option(left);
+        let is_result = self.is_result(left);
         let have_elements = left.is_of_elements() && right.is_of_elements();
         match op {
             CompareOp::Eq if is_option => self.equal_options(left, right),
+            CompareOp::Eq if is_result => self.equal_results(left, right),
             CompareOp::Eq if have_elements => left.equal_elements(right),
-            CompareOp::Ne if is_option || have_elements => {
+            CompareOp::Ne if is_option || is_result || have_elements => {
                 self.not(self.compared(CompareOp::Eq, left, right))
             }
-            _ => match self.parts_of_tuple(left) {
-                Some(parts) => {
-                    self.compared_tuples(op, left.eager(), right.eager(), 0..parts.len())
-                }
+            _ => match self.fields_of(left) {
+                Some(fields) => self.compared_fields(op, left.eager(), right.eager(), &fields),
                 None => self.compare(op, left, right),
             },
         }
     }
 
-    /// The types of the parts of a tuple; `None` of what is none.
-    fn parts_of_tuple(self, operand: Operand<'k>) -> Option<Vec<Type>> {
-        let ty = operand.ty();
-        self.builder.with_types(|types| tuple_parts(types, ty))
+    /// `left < right`, of numbers and of what is made of them.
+    pub fn is_less(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+        self.compared(CompareOp::Lt, left, right)
     }
 
-    /// Tuples from a field on: the first fields that differ decide, as in Rust; of those that no order decides, none.
-    fn compared_tuples(
+    /// `left == right`, of whatever kernels compare.
+    pub fn is_equal(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+        self.compared(CompareOp::Eq, left, right)
+    }
+
+    /// The names of the fields of a tuple or a struct that are compared one by one; `None` of what is none.
+    fn fields_of(self, operand: Operand<'k>) -> Option<Vec<String>> {
+        let ty = operand.ty();
+        self.builder.with_types(|types| {
+            let data = types.as_struct(ty)?;
+            if is_option(types, ty) || is_result(types, ty) {
+                return None;
+            }
+            Some(data.fields.iter().map(|(name, _)| name.clone()).collect())
+        })
+    }
+
+    /// Tuples and structs from a field on: the first fields that differ decide, as in Rust, where
+    /// `#[derive(PartialOrd)]` has the order of the declaration; of those that no order decides, none.
+    fn compared_fields(
         self,
         op: CompareOp,
         left: Operand<'k>,
         right: Operand<'k>,
-        fields: std::ops::Range<usize>,
+        fields: &[String],
     ) -> Operand<'k> {
-        let name = fields.start.to_string();
-        let (a, b) = (left.field(&name).eager(), right.field(&name).eager());
-        let rest = fields.start + 1..fields.end;
+        let Some((name, rest)) = fields.split_first() else {
+            let holds = matches!(op, CompareOp::Eq | CompareOp::Le | CompareOp::Ge);
+            return self.literal(Type::BOOL, Constant::Bool(holds));
+        };
+        let (a, b) = (left.field(name).eager(), right.field(name).eager());
         if rest.is_empty() {
             return self.compared(op, a, b);
         }
         let here = |op| self.compared(op, a, b).read();
-        let rest = self.compared_tuples(op, left, right, rest).read();
+        let rest = self.compared_fields(op, left, right, rest).read();
         self.value(match op {
             CompareOp::Eq => here(op) & rest,
             CompareOp::Ne => here(op) | rest,

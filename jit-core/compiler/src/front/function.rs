@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
 
 use once_cell::sync::OnceCell;
 
@@ -266,6 +267,64 @@ pub mod not_for_kernels {
     }
     // Two of them: rustc would take a single one before it looks at the function.
     callable! { str [()] }
+}
+
+/// Any function by the type of its name. One that is a function for each type has `in_kernels` itself.
+#[doc(hidden)]
+pub trait AnyFunction {
+    /// The function that rustc has found, as an entry in a pool.
+    fn in_kernels<F: ?Sized, W: ?Sized>(found: &TypeOf<F>, _: TypeOf<W>) -> Pooled
+    where
+        Self: CallableFn<F>,
+    {
+        Self::pooled_found(found)
+    }
+}
+
+impl<C: ?Sized> AnyFunction for C {}
+
+/// The device functions that a function is, one for each type that it is called with: each has its own that describes
+/// it.
+pub struct LazyDeviceFns {
+    name: &'static str,
+    at: &'static Location<'static>,
+    known: Mutex<Vec<&'static LazyDeviceFn>>,
+}
+
+impl fmt::Debug for LazyDeviceFns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LazyDeviceFns({})", self.name)
+    }
+}
+
+impl LazyDeviceFns {
+    /// The functions that one is which is defined where this is called.
+    #[track_caller]
+    pub const fn new(name: &'static str) -> Self {
+        LazyDeviceFns {
+            name,
+            at: Location::caller(),
+            known: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The one that `describe` describes. It stays as long as the program, as one that is a static does; those with
+    /// equal code are one.
+    pub fn of(&self, describe: DescribeFn) -> &'static LazyDeviceFn {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |function: &&&LazyDeviceFn| std::ptr::fn_addr_eq(function.describe, describe);
+        if let Some(&function) = known.iter().find(is_it) {
+            return function;
+        }
+        let function: &'static LazyDeviceFn = Box::leak(Box::new(LazyDeviceFn {
+            name: self.name,
+            describe,
+            at: self.at,
+            function: OnceCell::new(),
+        }));
+        known.push(function);
+        function
+    }
 }
 
 /// A device function that is described at its first use.

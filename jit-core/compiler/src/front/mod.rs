@@ -22,6 +22,7 @@
 //! | `flow` | `if`, `match`, loops, `return` |
 //! | `range` | the ranges a `for` goes over |
 //! | `option` | values that may be there or not |
+//! | `result` | values, or what went wrong |
 //! | `reference` | which reference stands for which, and what they become where several meet |
 //! | `function` | kernels and device functions that are described at their first use; calls |
 //! | `method` | what a method is applied to |
@@ -59,6 +60,7 @@ mod pool;
 mod printed;
 mod range;
 mod reference;
+mod result;
 mod slice;
 mod types;
 
@@ -80,8 +82,8 @@ pub mod macros {
     pub use super::description::{describe, describe_closure, describe_inline};
     pub use super::face::Front;
     pub use super::function::{
-        Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn, LazyKernel,
-        not_for_kernels,
+        AnyFunction, Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn,
+        LazyDeviceFns, LazyKernel, not_for_kernels,
     };
     pub use super::host_mem;
     pub use super::inline::{Closure, Inlinable, InlineCall};

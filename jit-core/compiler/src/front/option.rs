@@ -9,7 +9,7 @@ use super::{Front, Operand};
 
 /// The fields of the struct, which descriptions name.
 const IS_SOME: &str = "is_some";
-const VALUE: &str = "value";
+pub(super) const VALUE: &str = "value";
 
 /// The type of options of values of a type.
 pub(super) fn option_type(types: &mut TypeTable, value: Type) -> Type {

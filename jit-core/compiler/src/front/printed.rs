@@ -131,6 +131,9 @@ impl<'k> Front<'k> {
             if super::option::is_option(types, ty) {
                 return Parts::Option;
             }
+            if super::result::is_result(types, ty) {
+                return Parts::Other;
+            }
             if let Some(parts) = tuple_parts(types, ty) {
                 let name = String::new();
                 return Parts::Tuple {

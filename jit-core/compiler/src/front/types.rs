@@ -31,7 +31,7 @@ pub const fn of<T>(_: TypeOf<T>, value: T) -> T {
     value
 }
 
-/// What methods of kernels are called on: values, and options of anything.
+/// What methods of kernels are called on: values, and options and results of anything.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type that kernels can hold",
     label = "kernels do not know this type",
@@ -45,9 +45,11 @@ pub trait Receives {}
 impl<T: KernelValue> Receives for T {}
 #[diagnostic::do_not_recommend]
 impl<T> Receives for Option<T> {}
+#[diagnostic::do_not_recommend]
+impl<T, E> Receives for Result<T, E> {}
 
-/// A type that something in a kernel can have for a while, be it made of references: the type of a `None`. How it is
-/// made says which implementation is meant, and rustc finds that out.
+/// A type that something in a kernel can have for a while, be it made of references: the type of a `None`, of an `Ok`.
+/// How it is made says which implementation is meant, and rustc finds that out.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a type that kernels can hold",
     label = "kernels do not know this type"
@@ -69,6 +71,14 @@ mod how {
     pub struct Slice<T>(T);
     /// An `Option`.
     pub struct Option<T>(T);
+    /// A `Result`.
+    pub struct Result<T, E>(T, E);
+    /// `()`.
+    pub struct Unit;
+    /// A pair with a reference behind a value, before one, or two of them.
+    pub struct Second<T>(T);
+    pub struct First<T>(T);
+    pub struct Both<T, U>(T, U);
 }
 
 #[diagnostic::do_not_recommend]
@@ -104,6 +114,46 @@ impl<T: InKernels<How>, How> InKernels<how::Option<How>> for Option<T> {
     fn type_in(types: &mut TypeTable) -> Type {
         let value = T::type_in(types);
         super::option::option_type(types, value)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: InKernels<A>, E: InKernels<B>, A, B> InKernels<how::Result<A, B>> for Result<T, E> {
+    fn type_in(types: &mut TypeTable) -> Type {
+        let (value, error) = (T::type_in(types), E::type_in(types));
+        super::result::result_type(types, value, error)
+    }
+}
+
+/// References, of which a pair is no value.
+mod referring {
+    pub trait Reference {}
+    impl<T: ?Sized> Reference for &T {}
+    impl<T: ?Sized> Reference for &mut T {}
+}
+
+macro_rules! pairs {
+    ($([$($generics:tt)*] $first:ident $second:ident $how:ty;)*) => {$(
+        /// What `enumerate` and `zip` give of references.
+        #[diagnostic::do_not_recommend]
+        impl<$($generics)*> InKernels<$how> for ($first, $second) {
+            fn type_in(types: &mut TypeTable) -> Type {
+                let parts = [$first::type_in(types), $second::type_in(types)];
+                super::binding::tuple_type(types, &parts)
+            }
+        }
+    )*};
+}
+pairs! {
+    [A: KernelValue, R: referring::Reference + InKernels<H>, H] A R how::Second<H>;
+    [R: referring::Reference + InKernels<H>, H, A: KernelValue] R A how::First<H>;
+    [R: referring::Reference + InKernels<H>, H, S: referring::Reference + InKernels<G>, G] R S how::Both<H, G>;
+}
+
+#[diagnostic::do_not_recommend]
+impl InKernels<how::Unit> for () {
+    fn type_in(_: &mut TypeTable) -> Type {
+        Type::UNIT
     }
 }
 

@@ -1,4 +1,4 @@
-//! Results.
+//! Results where kernels have none, and errors of another type.
 use kiln::prelude::*;
 
 #[device_fn]
@@ -6,13 +6,20 @@ fn half(x: u32) -> Result<u32, u32> {
     if x % 2 == 0 { Ok(x / 2) } else { Err(x) }
 }
 
+#[device_fn]
+fn wider(x: u32) -> Result<u32, u64> {
+    Ok(half(x)? + 1)
+}
+
+#[device_fn]
+fn first(x: &[f32]) -> Result<&f32, u32> {
+    x.first().ok_or(3)
+}
+
 #[kernel]
-fn k(y: &mut [u32]) {
-    let n = match Ok(y[0]) {
-        Ok(n) => n,
-        Err(n) => n,
-    };
-    y[0] = n.checked_add(1).ok_or(3).unwrap();
+fn k(y: &mut [u32], z: Result<u32, u32>) {
+    let Ok(n) = half(y[0]);
+    y[0] = n;
 }
 
 fn main() {}

@@ -42,6 +42,9 @@ impl<'k> Cursor<'_, '_, 'k> {
             Op::Tuple | Op::Array | Op::Repeat | Op::Construct => self.aggregate(op),
             Op::Some => front.some(self.eval()),
             Op::Nothing => front.none(self.ty()),
+            Op::Ok | Op::Err | Op::Residual => self.result(op),
+            Op::HasValue => front.has_value(self.eval()),
+            Op::HeldValue => front.held_value(self.eval()),
             Op::Shared => {
                 let name = self.code.text();
                 front.shared(name, self.ty())
@@ -57,6 +60,16 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let (left, right) = (self.eval(), self.eval());
                 operator(front, op, left, right)
             }
+        }
+    }
+
+    fn result(&mut self, op: Op) -> Operand<'k> {
+        let (front, ty) = (self.front(), self.ty());
+        let part = self.eval();
+        match op {
+            Op::Ok => front.ok(ty, part),
+            Op::Err => front.err(ty, part),
+            _ => front.residual(ty, part),
         }
     }
 

@@ -35,6 +35,10 @@ impl Cursor<'_, '_, '_> {
                 front.reference_type(self.ty(), false, mutable)
             }
             TypeOp::Option => front.option_type(self.ty()),
+            TypeOp::Result => {
+                let value = self.ty();
+                front.result_type(value, self.ty())
+            }
             TypeOp::Slice => {
                 let mutable = self.code.flag();
                 front.reference_type(self.ty(), true, mutable)
