@@ -1,8 +1,8 @@
 //! Running sums and products along a dimension.
 //!
 //! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them, what
-//! these have left is scanned in the same way, and each block then scans its chunk from there. So it is with an operator of
-//! the user's (`scan/any.rs`).
+//! these have left is scanned in the same way, and each block then scans its chunk from there. An operator of
+//! the user's is scanned in the same way (`scan/any.rs`).
 
 mod any;
 mod look_back;
