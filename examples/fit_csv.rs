@@ -1,6 +1,7 @@
-//! From a file to a picture: reads a CSV file of two columns, fits polynomials to them on the device, and plots these with
-//! `plotters`. Arguments are the picture, by default `stopping.svg`, and the file, by default `examples/data/stopping.csv`: the
-//! distances in which cars of the 1920s stopped, by their speed (M. Ezekiel, "Methods of Correlation Analysis", 1930).
+//! From a file to a picture: reads a CSV file of two columns, fits polynomials to them on the device, and plots these
+//! with `plotters`. Arguments are the picture, by default `stopping.svg`, and the file, by default
+//! `examples/data/stopping.csv`: the distances in which cars of the 1920s stopped, by their speed (M. Ezekiel, "Methods
+//! of Correlation Analysis", 1930).
 
 use std::error::Error;
 use std::fs::File;

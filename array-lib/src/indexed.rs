@@ -54,8 +54,8 @@ impl Arrays {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements with these indices along a dimension, in the order of the indices (NumPy's `take`). An index that is
-    /// not there is a fault of the kernel, which the next read tells.
+    /// The elements with these indices along a dimension, in the order of the indices (NumPy's `take`). An index that
+    /// is not there is a fault of the kernel, which the next read tells.
     ///
     /// ```
     /// use kiln::prelude::*;
@@ -99,8 +99,8 @@ impl<T: Element> Array<T> {
         taken.swap_axes(0, axis as isize)
     }
 
-    /// The elements for which a mask of the same shape is true, in order, as a vector (NumPy's `x[mask]`). How many these
-    /// are is read from the device.
+    /// The elements for which a mask of the same shape is true, in order, as a vector (NumPy's `x[mask]`). How many
+    /// these are is read from the device.
     ///
     /// ```
     /// use kiln::prelude::*;
@@ -141,7 +141,8 @@ impl<T: Element> Array<T> {
         }
     }
 
-    /// The elements for which a mask of the same shape is true, and the others, each in order, as vectors (Rust's `partition`).
+    /// The elements for which a mask of the same shape is true, and the others, each in order, as vectors (Rust's
+    /// `partition`).
     ///
     /// ```
     /// use kiln::prelude::*;

@@ -145,8 +145,8 @@ impl Arrays {
         })
     }
 
-    /// The numbers from 0 to `count - 1` in a random order, which the seed decides (NumPy's `rng.permutation`): taken with
-    /// [`Array::take`](crate::Array::take) they shuffle.
+    /// The numbers from 0 to `count - 1` in a random order, which the seed decides (NumPy's `rng.permutation`): taken
+    /// with [`Array::take`](crate::Array::take) they shuffle.
     ///
     /// ```
     /// use kiln::prelude::*;

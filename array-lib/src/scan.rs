@@ -1,8 +1,8 @@
 //! Running sums and products along a dimension.
 //!
-//! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them, what
-//! these have left is scanned in the same way, and each block then scans its chunk from there. An operator of
-//! the user's is scanned in the same way (`scan/any.rs`).
+//! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them,
+//! what these have left is scanned in the same way, and each block then scans its chunk from there. An operator of the
+//! user's is scanned in the same way (`scan/any.rs`).
 
 mod any;
 mod look_back;
@@ -195,8 +195,8 @@ fn along<T: Element>(
 }
 
 impl<T: Element> Array<T> {
-    /// What the elements along a dimension up to each of them come to, with it, by an associative operation, which need not
-    /// be commutative (NumPy's `ufunc.accumulate`, CUDA.jl's `accumulate`). Elements may be structs.
+    /// What the elements along a dimension up to each of them come to, with it, by an associative operation, which need
+    /// not be commutative (NumPy's `ufunc.accumulate`, CUDA.jl's `accumulate`). Elements may be structs.
     ///
     /// ```
     /// use kiln::prelude::*;

@@ -1,8 +1,8 @@
 //! Elements in order, along a dimension.
 //!
-//! Keys of a whole array are sorted at once (`sort/radix.rs`). Of several rows the elements are put in the order of their
-//! keys first, and then, without a change among those of one row, in that of their rows. A comparison of the user's sorts
-//! by merging (`sort/merge.rs`).
+//! Keys of a whole array are sorted at once (`sort/radix.rs`). Of several rows the elements are put in the order of
+//! their keys first, and then, without a change among those of one row, in that of their rows. A comparison of the
+//! user's sorts by merging (`sort/merge.rs`).
 
 mod keys;
 mod merge;
@@ -85,8 +85,8 @@ impl<T: Element + SortElement> Array<T> {
 }
 
 impl<T: FloatElement + SortElement> Array<T> {
-    /// The value below which a share of the elements along a dimension is, from 0 to 1, between the two nearest of them in
-    /// proportion (NumPy's `quantile`). NaN where there is a NaN.
+    /// The value below which a share of the elements along a dimension is, from 0 to 1, between the two nearest of them
+    /// in proportion (NumPy's `quantile`). NaN where there is a NaN.
     ///
     /// ```
     /// use kiln::prelude::*;
@@ -147,9 +147,9 @@ fn between_of<T: Element>() -> ElementFn<(T, T, T, f64), T> {
 }
 
 impl<T: Element> Array<T> {
-    /// The elements in the order of a comparison along a dimension: `less` tells whether its first is before its second. Alike
-    /// ones stay in theirs (Rust's `sort_by`, C++'s `stable_sort`). Elements may be structs; of a comparison that contradicts
-    /// itself the order is not specified.
+    /// The elements in the order of a comparison along a dimension: `less` tells whether its first is before its
+    /// second. Alike ones stay in theirs (Rust's `sort_by`, C++'s `stable_sort`). Elements may be structs; of a
+    /// comparison that contradicts itself the order is not specified.
     ///
     /// ```
     /// use kiln::prelude::*;

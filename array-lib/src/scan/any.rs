@@ -1,5 +1,5 @@
-//! Running folds by any operator along rows: each block folds a tile, what these have left is scanned in the same way, and
-//! each block then goes through its tile once more, from what is before it.
+//! Running folds by any operator along rows: each block folds a tile, what these have left is scanned in the same way,
+//! and each block then goes through its tile once more, from what is before it.
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
@@ -62,8 +62,8 @@ impl<'k> Scanner<'_, 'k> {
         (start, (start + self.shares.items).min(self.count))
     }
 
-    /// Replaces each element by the fold of the thread's up to it, and has the threads' folds, of those that have elements, be
-    /// scanned by the block.
+    /// Replaces each element by the fold of the thread's up to it, and has the threads' folds, of those that have
+    /// elements, be scanned by the block.
     fn scan(&self) {
         let k = self.k;
         let thread = k.thread_idx().x();
@@ -78,7 +78,8 @@ impl<'k> Scanner<'_, 'k> {
         k.if_(start.lt(end), || {
             self.sums.at(thread).set(self.tile.at(end - 1u32).get());
         });
-        // In turn from one half of the memory to the other (W. D. Hillis, G. L. Steele: "Data Parallel Algorithms", CACM 1986).
+        // In turn from one half of the memory to the other (W. D. Hillis, G. L. Steele: "Data Parallel Algorithms",
+        // CACM 1986).
         let mut apart = 1;
         let (mut from, mut to) = (0, self.shares.threads);
         while apart < self.shares.threads {
@@ -103,8 +104,8 @@ impl<'k> Scanner<'_, 'k> {
         self.sums.at(thread + steps % 2 * self.shares.threads).get()
     }
 
-    /// Puts what is before the thread, which is what is before the tile and what the threads before have, before each of its
-    /// elements.
+    /// Puts what is before the thread, which is what is before the tile and what the threads before have, before each
+    /// of its elements.
     fn begin_with(&self, has_before: Val<'k>, before: impl Fn() -> Val<'k>) {
         let (k, thread) = (self.k, self.k.thread_idx().x());
         let (start, end) = self.mine();

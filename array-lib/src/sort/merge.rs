@@ -1,5 +1,6 @@
-//! Elements in order by a comparison of the user's: each block sorts a tile in shared memory, then runs are merged in pairs,
-//! of which each block writes a tile (O. Green, R. McColl, D. A. Bader: "GPU Merge Path: A GPU Merging Algorithm", ICS 2012).
+//! Elements in order by a comparison of the user's: each block sorts a tile in shared memory, then runs are merged in
+//! pairs, of which each block writes a tile (O. Green, R. McColl, D. A. Bader: "GPU Merge Path: A GPU Merging
+//! Algorithm", ICS 2012).
 //!
 //! Whatever the comparison says, what is written is an element that was there.
 

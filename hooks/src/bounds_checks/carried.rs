@@ -7,8 +7,8 @@
 //! for k in 0..n { ..; at += stride; }     // from what at was to n - 1 strides beyond
 //! ```
 //!
-//! A turn has two values of such a variable, one before its assignment and one behind it. Both become values of the turn
-//! (`settle`), so that an index says which is meant, and of which loop.
+//! A turn has two values of such a variable, one before its assignment and one behind it. Both become values of the
+//! turn (`settle`), so that an index says which is meant, and of which loop.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -323,7 +323,8 @@ impl Carried {
     }
 }
 
-/// The other variables that indices of a loop with a counter are made of, with the numbers of turns behind the first one.
+/// The other variables that indices of a loop with a counter are made of, with the numbers of turns behind the first
+/// one.
 pub(super) fn beside(
     (before, turns): (&mut Before<'_>, &Turns),
     counts: Counts,
@@ -374,8 +375,8 @@ fn of_indices(before: &Before<'_>) -> BTreeSet<Var> {
 }
 
 impl Carried {
-    /// The least and the largest number of a variable to which each of so many turns adds something or takes it away, and
-    /// what must hold for them to be.
+    /// The least and the largest number of a variable to which each of so many turns adds something or takes it away,
+    /// and what must hold for them to be.
     fn stepped(
         &self,
         (before, turns): (&mut Before<'_>, &Turns),

@@ -1,8 +1,8 @@
 //! What must hold before a loop for its indices to be in bounds.
 //!
-//! What is asked of a whole block is asked of both ends of a sum, by as few comparisons as there can be: nothing of what
-//! numbers cannot be anyway (`spans.rs`); of a least index that it is not negative, as the largest one is below the length; of several
-//! indices of one slice the largest, and of one index of several slices the least length.
+//! What is asked of a whole block is asked of both ends of a sum, by as few comparisons as there can be: nothing of
+//! what numbers cannot be anyway (`spans.rs`); of a least index that it is not negative, as the largest one is below
+//! the length; of several indices of one slice the largest, and of one index of several slices the least length.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -142,8 +142,8 @@ impl Proof {
     }
 
     /// What must hold for these checked accesses of a kernel to be in bounds for each thread of a block, and for those
-    /// of `wished` of which it can be asked and that every thread makes, or all that its bounds let. `None` if it cannot be
-    /// asked of one that is needed at the kernel's start.
+    /// of `wished` of which it can be asked and that every thread makes, or all that its bounds let. `None` if it
+    /// cannot be asked of one that is needed at the kernel's start.
     pub(super) fn of_all(
         before: &mut Before<'_>,
         types: &TypeTable,
@@ -227,8 +227,8 @@ fn counters(
     Some((counters, from))
 }
 
-/// An access of which it can be asked whether it is in bounds, and when it is. Of one that not every thread makes, it is only
-/// where that is asked anyway, if there are such answers.
+/// An access of which it can be asked whether it is in bounds, and when it is. Of one that not every thread makes, it
+/// is only where that is asked anyway, if there are such answers.
 fn askable(
     before: &mut Before<'_>,
     types: &TypeTable,
@@ -458,8 +458,8 @@ impl Looked {
         );
     }
 
-    /// Notes the counters of a loop within what is looked at, if their ends are known before, and gives the instruction behind
-    /// which they are between them, if they are not from the start.
+    /// Notes the counters of a loop within what is looked at, if their ends are known before, and gives the instruction
+    /// behind which they are between them, if they are not from the start.
     fn enter(
         &mut self,
         before: &mut Before<'_>,
@@ -604,8 +604,8 @@ pub(super) fn length(before: &mut Before<'_>, slice: Value) -> Number {
     Number::Value(before.put(InstData::Cast { arg: length }, Type::I64))
 }
 
-/// Notes what must be below what for a sum with each number of a span to be in bounds for every thread of a block, in every
-/// turn, and adds to the test what must hold besides.
+/// Notes what must be below what for a sum with each number of a span to be in bounds for every thread of a block, in
+/// every turn, and adds to the test what must hold besides.
 fn ask_ends(
     before: &mut Before<'_>,
     counters: &[Counter],
@@ -648,8 +648,8 @@ fn ask_ends(
     Some(())
 }
 
-/// Adds to the test that indices are below limits: of several limits of one index, that it is below the least, and of several
-/// indices of one limit, the largest, where it is known which that is.
+/// Adds to the test that indices are below limits: of several limits of one index, that it is below the least, and of
+/// several indices of one limit, the largest, where it is known which that is.
 fn ask_below(before: &mut Before<'_>, ends: Ends, test: &mut Truth) {
     let mut asked: Vec<(Number, Vec<Limit>)> = Vec::new();
     for (at, &(index, limit)) in ends.iter().enumerate() {
@@ -758,8 +758,9 @@ fn ask(
     *test = before.and(*test, exact);
 }
 
-/// What a sum stays below that is a counter alone, but for its number, and never negative. Of a counter by more than one
-/// that is only said where nothing is added: the last element of a piece may be the last there is, and the end beyond it.
+/// What a sum stays below that is a counter alone, but for its number, and never negative. Of a counter by more than
+/// one that is only said where nothing is added: the last element of a piece may be the last there is, and the end
+/// beyond it.
 fn counts_to(
     before: &Before<'_>,
     counters: &[Counter],

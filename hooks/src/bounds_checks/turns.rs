@@ -1,7 +1,8 @@
-//! A loop as it is looked at from before it, or from further ahead: from before a loop around it, or the kernel's start.
+//! A loop as it is looked at from before it, or from further ahead: from before a loop around it, or the kernel's
+//! start.
 //!
-//! What a variable is before the loop's first turn is read there, if nothing else is between. From further ahead it is what
-//! the one assignment beside the loop gives it, computed anew.
+//! What a variable is before the loop's first turn is read there, if nothing else is between. From further ahead it is
+//! what the one assignment beside the loop gives it, computed anew.
 
 use kiln_compiler::ir::{Function, Inst, Region, Value, Var, VarUse};
 
@@ -41,8 +42,8 @@ impl Turns {
         Some(body)
     }
 
-    /// What a variable is before the first turn, if that is known where it is asked and, where it matters, the same for all
-    /// threads.
+    /// What a variable is before the first turn, if that is known where it is asked and, where it matters, the same for
+    /// all threads.
     pub(super) fn first(&self, before: &mut Before<'_>, var: Var) -> Option<Value> {
         match self.around {
             None => before.variable(var),

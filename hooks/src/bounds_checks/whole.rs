@@ -1,5 +1,5 @@
-//! A whole kernel in two versions: one without checks, for blocks all of whose threads stay in bounds, and the kernel as
-//! it was.
+//! A whole kernel in two versions: one without checks, for blocks all of whose threads stay in bounds, and the kernel
+//! as it was.
 //!
 //! ```text
 //! let i = block_idx * 256 + thread_idx;     let all = block_idx * 256 + 255 < x.len() && ..;
@@ -7,15 +7,15 @@
 //!                                           else { y[i] = x[i + 1] - x[i]; }
 //! ```
 //!
-//! On a CPU a thread that faults leaves the others of its vector going on, under a mask that nothing more is known of. So
-//! a check costs what comes behind it more than itself: loads and stores stay masked, and neither they nor loops become what
-//! they are where it is known which lanes run. One question for the whole block, at its start, leaves one version as it
-//! would be without checks. It is asked only if it stands for all checks of the kernel.
+//! On a CPU a thread that faults leaves the others of its vector going on, under a mask that nothing more is known of.
+//! So a check costs what comes behind it more than itself: loads and stores stay masked, and neither they nor loops
+//! become what they are where it is known which lanes run. One question for the whole block, at its start, leaves one
+//! version as it would be without checks. It is asked only if it stands for all checks of the kernel.
 //!
-//! On a GPU a loop in which threads meet has two versions anyway. Where memory is read before it, they begin at the start
-//! of the kernel: so the question, and where the loop's elements are, is computed while the first loads are under way, and
-//! not after the barrier that waits for them. What runs straight on before and behind the loop is asked for with it where it
-//! can be: where no thread may fault, loads and stores are predicated and the warp stays together.
+//! On a GPU a loop in which threads meet has two versions anyway. Where memory is read before it, they begin at the
+//! start of the kernel: so the question, and where the loop's elements are, is computed while the first loads are under
+//! way, and not after the barrier that waits for them. What runs straight on before and behind the loop is asked for
+//! with it where it can be: where no thread may fault, loads and stores are predicated and the warp stays together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -70,8 +70,8 @@ impl Versions<'_> {
     }
 
     /// Gives the kernel two versions if all checks of loops in which threads meet can be asked for at its start, and
-    /// memory is accessed before one of them. What stands in no loop is asked for with them where it can be. A kernel without
-    /// loops has two versions if the question stands for all of its checks, and threads meet between some.
+    /// memory is accessed before one of them. What stands in no loop is asked for with them where it can be. A kernel
+    /// without loops has two versions if the question stands for all of its checks, and threads meet between some.
     pub(super) fn ahead(&mut self) {
         let loops = self.loops_behind_accesses();
         let within = loops
@@ -111,8 +111,9 @@ impl Versions<'_> {
         }
     }
 
-    /// Gives a kernel with loops in which threads do not meet two versions, if the question stands for all of its checks. They
-    /// make few turns, so that they are unrolled and then run straight on: one of many has two versions of its own.
+    /// Gives a kernel with loops in which threads do not meet two versions, if the question stands for all of its
+    /// checks. They make few turns, so that they are unrolled and then run straight on: one of many has two versions of
+    /// its own.
     fn all_at_once(&mut self, inside: &Inside) -> bool {
         let mut loops = Vec::new();
         self.function.walk(self.function.body, &mut |_, inst| {
@@ -210,7 +211,8 @@ impl Versions<'_> {
         let mut rest = std::mem::take(&mut self.function.regions[body].insts);
         let is_end = |inst: &mut Inst| self.function.insts[*inst].data.is_return();
         let end = rest.pop_if(is_end);
-        // On a GPU private memory is made once for both versions, which unroll their loops over it. On a CPU only one does.
+        // On a GPU private memory is made once for both versions, which unroll their loops over it. On a CPU only one
+        // does.
         let by_block = self.by_block;
         let is_place = |inst: &Inst| {
             !by_block && matches!(self.function.insts[*inst].data, InstData::LocalAlloc)

@@ -1,6 +1,6 @@
 //! Elements anywhere for which the processor has no gather and no scatter: read and written lane after lane, without a
-//! branch. LLVM makes a branch a lane of its own intrinsics there, so that a struct of some bytes had hundreds of blocks,
-//! whose registers took most of the compile's time. Lanes that are off have a place on the stack instead.
+//! branch. LLVM makes a branch a lane of its own intrinsics there, so that a struct of some bytes had hundreds of
+//! blocks, whose registers took most of the compile's time. Lanes that are off have a place on the stack instead.
 
 use inkwell::values::{BasicValueEnum, PointerValue};
 
