@@ -15,6 +15,14 @@ static void check(cudaError_t error) {
   }
 }
 
+struct Larger {
+  __host__ __device__ unsigned operator()(unsigned a, unsigned b) const { return a > b ? a : b; }
+};
+
+struct Less {
+  __host__ __device__ bool operator()(unsigned a, unsigned b) const { return a < b; }
+};
+
 template <class T> static T *memory(size_t count) {
   T *start;
   check(cudaMalloc(&start, count * sizeof(T)));
@@ -76,9 +84,8 @@ int main() {
   sum<int>("sum_i32", n);
   sum<float>("sum_f32_small", size_t(1) << 20);
   with_memory("scan_u32", [&](void *own, size_t &bytes) { return cub::DeviceScan::InclusiveSum(own, bytes, x, y, n); });
-  auto larger = [] __device__(unsigned a, unsigned b) { return a > b ? a : b; };
   with_memory("scan_max_u32", [&](void *own, size_t &bytes) {
-    return cub::DeviceScan::InclusiveScan(own, bytes, x, y, larger, n);
+    return cub::DeviceScan::InclusiveScan(own, bytes, x, y, Larger(), n);
   });
   with_memory("sort_u32",
               [&](void *own, size_t &bytes) { return cub::DeviceRadixSort::SortKeys(own, bytes, x, y, sorted); });
@@ -86,9 +93,8 @@ int main() {
   with_memory("sort_pairs_u32", [&](void *own, size_t &bytes) {
     return cub::DeviceRadixSort::SortPairs(own, bytes, x, y, a, b, sorted);
   });
-  auto less = [] __device__(unsigned a, unsigned b) { return a < b; };
   with_memory("merge_sort_u32", [&](void *own, size_t &bytes) {
-    return cub::DeviceMergeSort::StableSortKeysCopy(own, bytes, x, y, sorted, less);
+    return cub::DeviceMergeSort::StableSortKeysCopy(own, bytes, x, y, sorted, Less());
   });
   unsigned *count = memory<unsigned>(1);
   auto is_even = [] __device__(unsigned v) { return (v & 1) == 0; };

@@ -7,7 +7,8 @@
 
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote};
-use syn::{GenericParam, Generics, Path, TypeParamBound, WherePredicate, parse_quote};
+use syn::punctuated::Punctuated;
+use syn::{GenericParam, Generics, Path, Token, TypeParamBound, parse_quote};
 
 use crate::body::plain_name;
 use crate::function::root;
@@ -115,6 +116,9 @@ fn spelled(path: &Path) -> TokenStream {
     quote!(#root::Spelled<#(#letters),*>)
 }
 
+/// Bounds of a type.
+type Bounds = Punctuated<TypeParamBound, Token![+]>;
+
 /// Generics with what a description needs of the types that are dispatched on.
 pub(crate) fn with_functions(generics: &Generics, dispatched: &[Dispatched]) -> Generics {
     let mut generics = generics.clone();
@@ -122,12 +126,18 @@ pub(crate) fn with_functions(generics: &Generics, dispatched: &[Dispatched]) -> 
         return generics;
     }
     let root = root();
-    let clause = generics.make_where_clause();
     for Dispatched { name, traits } in dispatched {
         let names = traits.iter().map(spelled);
-        let predicate: WherePredicate =
-            parse_quote!(#name: #root::DeviceType #(+ #root::TraitFns<#names>)*);
-        clause.predicates.push(predicate);
+        let bounds: Bounds = parse_quote!(#root::DeviceType #(+ #root::TraitFns<#names>)*);
+        // Where the others are: bounds in two places are what clippy warns about.
+        let mut params = generics.type_params_mut();
+        match params.find(|param| param.ident == *name && !param.bounds.is_empty()) {
+            Some(param) => param.bounds.extend(bounds),
+            None => {
+                let clause = generics.make_where_clause();
+                clause.predicates.push(parse_quote!(#name: #bounds));
+            }
+        }
     }
     generics
 }
