@@ -10,6 +10,7 @@ use crate::body::{Translator, plain_name};
 use crate::checked::{marked, marked_method};
 use crate::dispatch::{Dispatched, or_of_traits};
 use crate::function::{Kind, root_at};
+use crate::numbers::is_one_for_all;
 use crate::option::is_some;
 use crate::pool::front;
 use crate::position::{Start, before, last_of, until};
@@ -23,25 +24,6 @@ pub(crate) const NUMBERS: &[&str] = &[
 /// Whether a call is `T::default()`, which is a value of the host's where the type has no such function in kernels.
 fn is_default(name: &Ident, call: &ExprCall) -> bool {
     name == "default" && call.args.is_empty()
-}
-
-/// Functions of Kiln's library that kernels call often, and that are one for all types.
-const ONE_FOR_ALL: &[&str] = &[
-    "global_id",
-    "thread_idx",
-    "block_idx",
-    "block_dim",
-    "grid_dim",
-    "global_size",
-    "barrier",
-    "lane_id",
-    "warp_id",
-];
-
-/// Whether a path names a function that is one for all types, by its name.
-pub(crate) fn is_one_for_all(path: &syn::Path) -> bool {
-    let name = path.get_ident();
-    name.is_some_and(|name| ONE_FOR_ALL.iter().any(|one| name == one))
 }
 
 impl Translator<'_> {

@@ -20,7 +20,7 @@ use crate::chain::Stand;
 use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::items::{borrows, is_of_iterator};
-use crate::numbers::Numbers;
+use crate::numbers::{Numbers, is_one_for_all};
 use crate::option::{is_none_value, is_result_function, is_some_function};
 use crate::position::{Start, before, until};
 use crate::scan::{Variables, is_closure, is_compound};
@@ -393,8 +393,7 @@ impl Mark {
             return false;
         };
         let path = &path.path;
-        !crate::call::is_one_for_all(path)
-            || self.functions.insert(path.to_token_stream().to_string())
+        !is_one_for_all(path) || self.functions.insert(path.to_token_stream().to_string())
     }
 
     /// What a `for` goes over: the methods of iterators are no methods of kernels.

@@ -25,6 +25,17 @@ const FUNCTIONS: &[&str] = &[
     "warp_id",
 ];
 
+/// Others that kernels call often.
+const OTHERS: &[&str] = &["global_size", "barrier"];
+
+/// Whether a path names a function of Kiln's library, by its name, that is one for all types: its calls need not be told
+/// apart.
+pub(crate) fn is_one_for_all(path: &Path) -> bool {
+    let mut known = FUNCTIONS.iter().chain(OTHERS);
+    path.get_ident()
+        .is_some_and(|name| known.any(|one| name == one))
+}
+
 /// What is known of the names of a body.
 pub(crate) struct Numbers {
     type_params: Vec<Ident>,
