@@ -66,7 +66,7 @@ fn a_kernel() {
                       Name v3 @3:19
             p0: < _ as :: kiln :: macros :: HasMethod > :: pooled (__kiln_m0 . named :: < 1329241496134363980u64 > () . entry ())
             p1: :: kiln :: macros :: Pooled :: ty :: < T > ()
-            p2: { use { global_id as HostFunction , :: kiln :: macros :: not_for_kernels :: * } ; < HostFunction < > as :: kiln :: macros :: CallableFn < _ >> :: pooled_found (& __kiln_t0) }
+            p2: { use { global_id as HostFunction , :: kiln :: macros :: not_for_kernels :: * } ; # [allow (unused_imports , reason = "it is used where a function is one for all types")] use :: kiln :: macros :: AnyFunction as _ ; < HostFunction < > > :: in_kernels (& __kiln_t0 , :: kiln :: macros :: TypeOf :: < () > :: OPEN) }
         "#]],
     );
 }
