@@ -72,7 +72,7 @@ Commands:
                       The long forms of tests: every scenario with every call of the fake driver failing,
                       a million launches, 20,000 compiles, N minutes (60) of mixed work from 32 threads, of
                       which the heap in use, files and threads have to stay as they are, then the
-                      suite with all its ways, assembled for all architectures, and random kernels
+                      suite with all its ways, assembled for all architectures, random kernels, and the bugs planted for them
   miri [FILTER]       Run what is Rust alone under Miri, which finds undefined behavior; needs nightly Rust
                       with miri and rust-src. A FILTER names tests of kiln-description, kiln-ir or kiln-interp
   tsan [FILTER]       Run the tests of devices under ThreadSanitizer; needs nightly Rust with rust-src

@@ -70,6 +70,7 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
         .and(random)
         .and(whole("--test=suite", "kiln-tests", &["--include-ignored"]))
         .and(whole("--tests", "kiln-random", &[]))
+        .and(whole("--test=kernels", "kiln-random", &["--ignored"]))
 }
 
 /// Runs tests of which CI takes a part: those that are ignored there, the assembler on all architectures where it is

@@ -2,8 +2,8 @@
 //!
 //! The backend knows nothing of them. `planted/mutants.txt` says what each changes in its source; a copy of
 //! the workspace with all of them is compiled once, and run for each in a process of its own, as wrong code
-//! may end it. `KILN_FUZZ_SEED` sets another first seed. All bugs are compiled, and a third of them is looked for; with
-//! `KILN_FUZZ_COUNT`, as `cargo xtask soak` sets it, all are.
+//! may end it. `KILN_FUZZ_SEED` sets another first seed. That takes minutes: `cargo xtask soak` does it, CI holds that each bug
+//! still has its place in the sources.
 
 mod copied;
 mod mutants;
@@ -16,9 +16,6 @@ use kiln_random::{Campaign, generate};
 
 /// Kernels that a bug has to be found by.
 const KERNELS: u64 = 2000;
-
-/// One bug in so many is looked for.
-const TURNS: usize = 3;
 
 /// How many bugs may stay unfound.
 const UNFOUND: usize = 1;
@@ -45,6 +42,15 @@ enum Outcome {
 }
 
 #[test]
+fn planted_bugs_have_their_places() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read = |path: &str| std::fs::read_to_string(root.join(path));
+    let changed = mutants::plant(&mutants::all(), read).unwrap_or_else(|why| panic!("{why}"));
+    assert!(!changed.is_empty());
+}
+
+#[test]
+#[ignore = "a copy of the workspace is compiled and run for each bug, which takes minutes"]
 fn planted_bugs_are_found() {
     let seed = std::env::var("KILN_FUZZ_SEED").unwrap_or_else(|_| "0".to_owned());
     let seed: u64 = seed.parse().expect("KILN_FUZZ_SEED is a number");
@@ -54,9 +60,7 @@ fn planted_bugs_are_found() {
     println!("built in {:.0} s", started.elapsed().as_secs_f64());
     let started = Instant::now();
     let (mut found, mut unfound) = (0, Vec::new());
-    let turns = std::env::var_os("KILN_FUZZ_COUNT").map_or(TURNS, |_| 1);
-    let in_turn = mutants.iter().step_by(turns);
-    for bug in in_turn.clone().map(|mutant| mutant.name) {
+    for bug in mutants.iter().map(|mutant| mutant.name) {
         match look_until_found(&program, bug, seed) {
             Outcome::Found(seed, how) => {
                 println!("{bug}: {how}");
@@ -70,7 +74,7 @@ fn planted_bugs_are_found() {
         }
     }
     let seconds = started.elapsed().as_secs_f64();
-    println!("{found} of {} bugs found in {seconds:.0} s", in_turn.len());
+    println!("{found} of {} bugs found in {seconds:.0} s", mutants.len());
     println!("not found: {}", unfound.join(", "));
     assert!(mutants.len() >= 30, "there are too few bugs");
     assert!(unfound.len() <= UNFOUND, "not found: {unfound:?}");
