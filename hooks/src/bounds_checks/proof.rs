@@ -426,26 +426,39 @@ impl Looked {
                     cond,
                     then_region,
                     else_region,
-                } => {
-                    let known = self.guards.len();
-                    self.say(before, (cond, true));
-                    let always = always && lanes::is_of_first(before, cond);
-                    self.region(before, types, (then_region, always, None));
-                    self.guards.truncate(known);
-                    if let Some(region) = else_region {
-                        self.say(before, (cond, false));
-                        self.region(before, types, (region, false, None));
-                        self.guards.truncate(known);
-                    }
-                    let arms = [Some(then_region), else_region];
-                    let homes = &mut before.homes;
-                    guards_behind(before.function, homes, (cond, arms), &mut self.guards);
-                }
+                } => self.arms(
+                    before,
+                    types,
+                    (cond, [Some(then_region), else_region]),
+                    always,
+                ),
                 Control::For { body, .. } => self.region(before, types, (body, false, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }
         self.guards.truncate(around);
+    }
+
+    /// Looks at what is done where a condition holds and where it does not, and notes what is known behind both.
+    fn arms(
+        &mut self,
+        before: &mut Before<'_>,
+        types: &TypeTable,
+        (cond, arms): (Value, [Option<Region>; 2]),
+        always: bool,
+    ) {
+        let known = self.guards.len();
+        for (region, holds) in arms.into_iter().zip([true, false]) {
+            let Some(region) = region else {
+                continue;
+            };
+            self.say(before, (cond, holds));
+            let always = always && holds && lanes::is_of_first(before, cond);
+            self.region(before, types, (region, always, None));
+            self.guards.truncate(known);
+        }
+        let homes = &mut before.homes;
+        guards_behind(before.function, homes, (cond, arms), &mut self.guards);
     }
 
     /// Notes what a condition says.
