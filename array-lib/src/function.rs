@@ -7,7 +7,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use kiln_jit_core::build::Val;
+use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::value::KernelType;
 
@@ -35,6 +35,16 @@ pub(crate) struct Applied {
     pub(crate) name: Option<FunctionName>,
     /// The captured numbers.
     pub(crate) captures: Vec<Arc<dyn Input>>,
+}
+
+impl Applied {
+    /// Declares the captured numbers as parameters of a kernel.
+    pub(crate) fn declare<'k>(&self, k: &'k KernelBuilder) -> Vec<Val<'k>> {
+        let captures = self.captures.iter().enumerate();
+        captures
+            .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
+            .collect()
+    }
 }
 
 /// What identifies a description, for values of given types.

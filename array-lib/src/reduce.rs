@@ -68,12 +68,7 @@ pub(crate) fn build<T: Element>(
             Way::Whole | Way::Columns | Way::Lanes(_) => (identity, None),
         };
         let elements = fused.declare(k, out);
-        let captures: Vec<Val<'_>> = op
-            .captures
-            .iter()
-            .enumerate()
-            .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
-            .collect();
+        let captures = op.declare(k);
         let op = |a, b| (op.describe)(&[&[a, b], captures.as_slice()].concat());
         let fold = Fold {
             k,

@@ -138,10 +138,7 @@ fn build<T: Element>(op: &Applied, goes_through: bool) -> Result<Kernel, Error> 
         let (x, out) = (k.slice("x", ty), k.slice_mut("out", ty));
         let (row, tiles) = (k.param("row", Type::U32), k.param("tiles", Type::U32));
         let before = goes_through.then(|| k.slice("before", ty));
-        let captures = op.captures.iter().enumerate();
-        let captures: Vec<Val<'_>> = captures
-            .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
-            .collect();
+        let captures = op.declare(k);
         let op = |a, b| (op.describe)(&[&[a, b], captures.as_slice()].concat());
         let (block, thread) = (k.block_idx().x(), k.thread_idx().x());
         let first = block % tiles * shares.tile();

@@ -200,20 +200,12 @@ impl<'k> Rows<'k> {
     }
 }
 
-/// What compares, with the numbers that it captures as parameters.
-fn declared<'k>(k: &'k KernelBuilder, less: &Applied) -> Vec<Val<'k>> {
-    let captures = less.captures.iter().enumerate();
-    captures
-        .map(|(n, capture)| capture.declare(k, &format!("by{n}")))
-        .collect()
-}
-
 /// The kernel that sorts tiles.
 fn sort_tiles<T: Element>(less: &Applied) -> Result<Kernel, Error> {
     Kernel::build("sort_tiles", |k| {
         let (ty, tile) = (k.ty::<T>(), tile(size_of::<T>()));
         let rows = Rows::declare(k, ty, tile);
-        let captures = declared(k, less);
+        let captures = less.declare(k);
         let less = |a, b| (less.describe)(&[&[a, b], captures.as_slice()].concat());
         let sorter = Sorter {
             k,
@@ -241,7 +233,7 @@ fn merge_runs<T: Element>(less: &Applied) -> Result<Kernel, Error> {
         let (ty, tile) = (k.ty::<T>(), tile(size_of::<T>()));
         let rows = Rows::declare(k, ty, tile);
         let run = k.param("run", Type::U32);
-        let captures = declared(k, less);
+        let captures = less.declare(k);
         let less = |a, b| (less.describe)(&[&[a, b], captures.as_slice()].concat());
         let sorter = Sorter {
             k,
