@@ -87,6 +87,8 @@ impl Operand<'_> {
                     && own.element() == other.element()
             }
             (What::Place, What::Place) => self.layout == *layout,
+            // The number of a part that is used several times: one parameter, so that the part is computed once.
+            (What::Number(own), What::Number(other)) => Arc::ptr_eq(own, other),
             _ => false,
         }
     }

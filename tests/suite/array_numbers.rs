@@ -13,6 +13,7 @@ chapter![
     sums_of_halves,
     compensated_sums,
     expressions_explain_themselves,
+    parts_that_are_used_twice,
     kernels_are_named_by_expressions,
     more_elements_than_indices,
     sums_of_more_elements_than_indices,
@@ -162,6 +163,27 @@ fn expressions_explain_themselves(jit: &Jit) -> Outcome {
         Err(ArrayError::Shape(_))
     ));
     assert_eq!(arrays.kernels(), 0);
+    Ok(())
+}
+
+/// The numbers of a part that an expression uses several times are one parameter each, whatever they are; those of
+/// other parts are their own, though they are equal.
+fn parts_that_are_used_twice(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.vector(vec![1.0f32, 2.0])?;
+    let of = |a: f32, b: f32| {
+        let part = a * &x + b;
+        &part * &part + a * &part
+    };
+    let text = of(2.0, 2.0).explain()?.to_string();
+    let calls =
+        "add(mul(add(mul(n0, in1), n2), add(mul(n0, in1), n2)), mul(n3, add(mul(n0, in1), n2)))";
+    assert!(text.contains(calls), "{text}");
+    for (a, b) in [(2.0, 2.0), (2.0, 1.0), (0.5, 3.0)] {
+        let want = [1.0, 2.0].map(|x| (a * x + b) * (a * x + b) + a * (a * x + b));
+        assert_eq!(of(a, b).eval()?.to_vec()?, want);
+    }
+    assert_eq!(arrays.kernels(), 1);
     Ok(())
 }
 

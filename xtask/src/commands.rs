@@ -36,12 +36,12 @@ const NAMED: &[Named] = &[
         Here("cargo run --release --example quickstart"),
     ),
     (
-        "cargo run --example array_tasks",
-        Here("cargo run --example array_tasks"),
+        "cargo run --release --example array_tasks",
+        Here("cargo run --release --example array_tasks"),
     ),
     (
-        "cargo run --example fit_csv",
-        Here("cargo run --example fit_csv -- target/stopping.svg"),
+        "cargo run --release --example fit_csv",
+        Here("cargo run --release --example fit_csv -- target/stopping.svg"),
     ),
     (
         "cargo run --release --bin ahead -- --out kernels --target sm_80 --target sm_90 --target x86-64-v3",

@@ -29,6 +29,9 @@ const NAME: &str = "app";
 const README: &str = "README.md";
 const CHAPTER: &str = "docs/guide/src/hooks.md";
 
+/// What chooses how much is known of a program where it stops.
+const DEBUG: &str = "CARGO_PROFILE_DEV_DEBUG";
+
 const CARGO_HELP: &str = "Install Rust with rustup";
 
 /// What README's second program, which is no whole one, leaves to its reader.
@@ -242,8 +245,11 @@ impl Newcomer {
         let here = format!("patch.{REPOSITORY:?}.kiln-jit.path={:?}", root());
         cargo.args(["--config", &here]).arg("--target-dir");
         cargo.arg(target_folder()).current_dir(self.file(""));
-        // As in the workspace: it says less where a program stops, and changes nothing that is compared.
-        cargo.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
+        // As the manifest of `tests/outside` has it, unless somebody has chosen for all: with another choice all of Kiln
+        // would be compiled once more.
+        if std::env::var_os(DEBUG).is_none() {
+            cargo.env(DEBUG, "line-tables-only");
+        }
         let output = cargo.stdin(Stdio::null()).output();
         output.map_err(|source| cannot_start(&cargo, source, CARGO_HELP))
     }

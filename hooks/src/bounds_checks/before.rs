@@ -268,6 +268,12 @@ impl<'f> Before<'f> {
         }
     }
 
+    /// The number of 64 bits that an integer of fewer is, if it was asked for.
+    pub(super) fn known_number(&self, value: Value) -> Option<Value> {
+        let cast = (InstData::Cast { arg: value }, Type::I64);
+        self.known.get(&cast).copied()
+    }
+
     /// A number as a value of type `i64`.
     pub(super) fn value(&mut self, number: Number) -> Value {
         match number {

@@ -14,6 +14,7 @@ use super::before::{Before, Number};
 use super::conditions::{Assigned, Decided, Guard, guards};
 use super::counter::{Counter, defining};
 use super::lanes;
+use super::spans;
 
 /// What a value may be, and what holds where it is that.
 type Choices = Vec<(Value, Vec<Guard>)>;
@@ -134,6 +135,8 @@ impl Before<'_> {
                 _ => a.max(b),
             }),
             _ if a == b => a,
+            _ if op == BinaryOp::Min && spans::is_least(self, a, b) => a,
+            _ if op == BinaryOp::Min && spans::is_least(self, b, a) => b,
             _ => self.binary(op, a, b),
         }
     }

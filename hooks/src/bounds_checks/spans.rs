@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use kiln_compiler::ir::{BinaryOp, Constant, InstData, Type, Value};
 
-use super::before::{Before, Number};
+use super::before::{Before, Number, known_integer};
 use super::counter::defining;
 
 /// The least and the largest that a number is.
@@ -15,6 +15,12 @@ const MAX_DEPTH: u32 = 16;
 
 /// No number is spread into more products.
 const MAX_TERMS: usize = 12;
+
+/// So many quotients at most are looked behind, one of another among them.
+const MAX_QUOTIENTS: u32 = 8;
+
+/// No quotient is looked behind that is of a larger number.
+const MAX_DIVISOR: i64 = 1 << 16;
 
 /// What 64 bits tell apart.
 const WORD: i128 = 1 << 64;
@@ -98,6 +104,23 @@ impl Spread {
         Some(all)
     }
 
+    /// The spread as many times as one of the quotients that are subtracted in it is divided by, with the dividend in
+    /// that one's place: no more than so many times the spread.
+    fn with_a_dividend(&self, before: &Before<'_>) -> Option<Spread> {
+        let quotient = |(&product, &times): (&[Option<Value>; 2], &i128)| {
+            let [None, Some(value)] = product else {
+                return None;
+            };
+            let (dividend, by) = quotient(before, value).filter(|_| times < 0)?;
+            Some((product, times, dividend, by))
+        };
+        let (product, times, dividend, by) = self.0.iter().find_map(quotient)?;
+        let mut rest = self.clone();
+        rest.0.remove(&product);
+        let least = Spread::of_product([None, Some(dividend)], times);
+        least.plus(&rest, by)
+    }
+
     /// Between which numbers it is.
     pub(super) fn span(&self, before: &Before<'_>) -> Option<Span> {
         let mut span = (0i128, 0i128);
@@ -139,9 +162,52 @@ impl Spread {
 pub(super) fn is_at_most(before: &Before<'_>, number: Number, other: Number) -> bool {
     let apart = || {
         let number = Spread::of(before, number)?;
-        Spread::of(before, other)?.plus(&number, -1)?.span(before)
+        Spread::of(before, other)?.plus(&number, -1)
     };
-    number == other || apart().is_some_and(|(least, _)| least >= 0)
+    number == other || apart().is_some_and(|apart| is_not_negative(before, apart))
+}
+
+/// Whether a number of 64 bits is the lesser of two, whatever a launch gives.
+pub(super) fn is_least(before: &Before<'_>, number: Number, other: Number) -> bool {
+    let is_exact = |number| {
+        let span = Spread::of(before, number).and_then(|spread| spread.span(before));
+        span.is_some_and(is_exact)
+    };
+    is_exact(number) && is_exact(other) && is_at_most(before, number, other)
+}
+
+/// Whether a spread is at least 0, whatever a launch gives. Of a quotient that is subtracted it is enough that as much
+/// as it is at most is: so twice the half of a block is no more than the block.
+fn is_not_negative(before: &Before<'_>, mut spread: Spread) -> bool {
+    for _ in 0..MAX_QUOTIENTS {
+        if spread.span(before).is_some_and(|(least, _)| least >= 0) {
+            return true;
+        }
+        match spread.with_a_dividend(before) {
+            Some(less) => spread = less,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// The dividend of an unsigned quotient, as a number that was needed elsewhere, and what it is divided by.
+fn quotient(before: &Before<'_>, value: Value) -> Option<(Value, i128)> {
+    let Some(&InstData::Cast { arg }) = defining(before.function, value) else {
+        return None;
+    };
+    let scalar = before.function.type_of(arg).as_scalar()?;
+    let Some(&InstData::Binary { op, args }) = defining(before.function, arg) else {
+        return None;
+    };
+    let [dividend, by] = args;
+    let by = known_integer(before.function, by)?;
+    let is_shift = op == BinaryOp::Shr && (0..i64::from(scalar.bits())).contains(&by);
+    let by = if is_shift { 1 << by } else { by };
+    let is_quotient = (is_shift || op == BinaryOp::Div) && (1..=MAX_DIVISOR).contains(&by);
+    let is_unsigned = scalar.bits() < 64 && !scalar.is_signed_int();
+    let dividend = before.known_number(dividend)?;
+    (is_quotient && is_unsigned).then_some((dividend, by.into()))
 }
 
 fn product_of(a: Span, b: Span) -> Option<Span> {
