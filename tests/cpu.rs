@@ -22,8 +22,11 @@ pub fn tests() -> Vec<Trial> {
         each_case(name, move |case| run(case, &options).map(drop))
     };
     let mut tests: Vec<Trial> = devices().into_iter().flat_map(on).collect();
-    let others = others().into_iter().enumerate();
-    tests.extend(others.flat_map(|(turn, other)| in_turns(turn, on(other))));
+    let others = others();
+    let count = others.len();
+    for (turn, other) in others.into_iter().enumerate() {
+        tests.extend(in_turns((turn, count), on(other)));
+    }
     tests.extend([
         test("modules_are_held_against_their_texts", texts_are_seen),
         test(

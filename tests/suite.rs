@@ -5,7 +5,7 @@
 //! `cargo xtask test compiled_for_8_lanes`, `cargo xtask test warp::`, `cargo xtask test saxpy`. It has a
 //! device of its own, as an error is told to whoever waits for the device next.
 //!
-//! Ways to compile for the CPU that differ in little take turns: each case runs in a third of them, and the others are
+//! Ways to compile for the CPU that differ in little take turns: each case runs in one of them, and the others are
 //! ignored tests. `--include-ignored` runs them all, and a filter whatever it names.
 
 mod amdgpu;
@@ -38,7 +38,14 @@ fn main() -> ExitCode {
 
 /// A test of a name, which fails as a case does.
 fn test(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {
-    Trial::test(name, move || run().map_err(Failed::from))
+    let name = name.into();
+    let n2 = name.clone();
+    Trial::test(name, move || {
+        let t = std::time::Instant::now();
+        let r = run().map_err(Failed::from);
+        eprintln!("TIME {n2} {}", t.elapsed().as_millis());
+        r
+    })
 }
 
 /// A test for each case of the suite, on one device.
@@ -51,14 +58,11 @@ fn each_case(device: &str, run: impl Fn(&Case) -> Outcome + Clone + Send + 'stat
     cases.map(on_device).collect()
 }
 
-/// How many cases one in which a device runs is among.
-const TURNS: usize = 3;
-
-/// Tests of which each is ignored but in its turn: with every device one case in [`TURNS`] runs, and of a case's
-/// devices as many.
-fn in_turns(device: usize, tests: Vec<Trial>) -> impl Iterator<Item = Trial> {
+/// Tests of one of several devices, each of which is ignored but in its device's turn: a case runs on one of them.
+fn in_turns((device, devices): (usize, usize), tests: Vec<Trial>) -> impl Iterator<Item = Trial> {
     let numbered = tests.into_iter().enumerate();
-    numbered.map(move |(case, test)| test.with_ignored_flag(!(case + device).is_multiple_of(TURNS)))
+    numbered
+        .map(move |(case, test)| test.with_ignored_flag(!(case + device).is_multiple_of(devices)))
 }
 
 /// A seed that the environment may set.
