@@ -34,7 +34,7 @@ const OBJECTS: usize = 120;
 
 fn object(module: Module) -> Result<Vec<u8>, Error> {
     let job = CompileJob::new(module, amdgpu_target("gfx90a"), CompileOptions::default());
-    let compiled = compile(job, &HookSet::new(), &NoObserver)?;
+    let compiled = compile(job, &kiln::hooks::standard(), &NoObserver)?;
     let object = compiled.code.custom::<Vec<u8>>();
     Ok(object.expect("it is an object").clone())
 }

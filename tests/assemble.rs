@@ -1,9 +1,9 @@
-//! Compiles every kernel of the suite for the oldest, two middle and the newest architecture that NVIDIA's `ptxas` and
-//! Kiln share, and assembles it for two of them, which take turns, one with lines of the source; with `KILN_ASSEMBLE_ALL`,
-//! which `cargo xtask soak` sets, for all.
+//! Compiles every kernel of the suite for two of four architectures, the oldest and the newest that NVIDIA's `ptxas`
+//! and Kiln share among them, which take turns, one with lines of the source, and assembles it; with `KILN_ASSEMBLE_ALL`, which
+//! `cargo xtask soak` sets, for all.
 //!
-//! A case runs on the CPU; an observer keeps the legal module of every kernel that it compiles, as
-//! text. Each is parsed, compiled to PTX for each architecture and assembled. Needs `KILN_PTXAS`,
+//! A case runs in the interpreter; an observer keeps the module of every kernel that it compiles, as text, before any
+//! hook has seen it. Each is parsed, compiled to PTX with the standard hooks and assembled. Needs `KILN_PTXAS`,
 //! which `cargo xtask test` sets; without it the kernels are compiled and not assembled.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use kiln::core::compile::{NoObserver, Stage, StageObserver, compile};
-use kiln::core::hook::HookSet;
 use kiln::core::ir::{Module, parse};
 use kiln::core::job::{CompileJob, CompileOptions};
+use kiln::core::runtime::CpuOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use libtest_mimic::Trial;
@@ -38,13 +38,13 @@ pub fn tests() -> Vec<Trial> {
 
 const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
 
-/// Keeps the text of every legal module.
+/// Keeps the text of every specialized module.
 #[derive(Default)]
-struct LegalModules(Mutex<BTreeSet<String>>);
+struct KernelModules(Mutex<BTreeSet<String>>);
 
-impl StageObserver for LegalModules {
+impl StageObserver for KernelModules {
     fn stage(&self, _: &str, stage: Stage, _: Duration, text: &dyn Fn() -> String) {
-        if stage == Stage::Legal {
+        if stage == Stage::Specialized {
             self.0
                 .lock()
                 .expect("no panic while it is held")
@@ -72,10 +72,11 @@ pub fn modules(case: &Case) -> Vec<Module> {
 
 /// The text of each.
 fn texts(case: &Case) -> BTreeSet<String> {
-    let modules = Arc::new(LegalModules::default());
+    let modules = Arc::new(KernelModules::default());
     let observer: Arc<dyn StageObserver + Send + Sync> = modules.clone();
     let options = JitOptions::default().observer(observer);
-    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let device = Device::cpu_with(CpuOptions::default().interpret(true));
+    let jit = Jit::with(device, kiln::hooks::standard(), options);
     let _ = unless_it_panics(|| (case.run)(&jit));
     let mut texts = modules.0.lock().expect("no panic while it is held");
     std::mem::take(&mut texts)
@@ -111,19 +112,18 @@ fn assemble(ptxas: &std::ffi::OsStr, ptx: &str, sm: u32) -> Result<(), String> {
 
 /// Why a module is refused, by Kiln or the assembler, for which architecture.
 fn refusals(module: &Module) -> Vec<String> {
-    let hooks = HookSet::new();
+    let hooks = kiln::hooks::standard();
     let ptxas = std::env::var_os("KILN_PTXAS");
     // Which of them, a kernel's name says.
     let turn = module.name.len() % 2;
     let all = std::env::var_os("KILN_ASSEMBLE_ALL").is_some();
     let refusal = |(place, sm): (usize, u32)| {
-        let ptxas = ptxas.as_ref().filter(|_| all || place % 2 == turn);
         let target = Target::Ptx(PtxTarget::for_sm(sm));
         let options = CompileOptions::default().line_info(place >= 2);
         let job = CompileJob::new(module.clone(), target, options);
         let assembled = compile(job, &hooks, &NoObserver)
             .map_err(|error| error.to_string())
-            .and_then(|compiled| match (ptxas, compiled.code.ptx()) {
+            .and_then(|compiled| match (&ptxas, compiled.code.ptx()) {
                 (_, None) => Err("it is no PTX".to_owned()),
                 (Some(ptxas), Some(ptx)) => assemble(ptxas, &ptx.text, sm),
                 (None, Some(_)) => Ok(()),
@@ -132,5 +132,6 @@ fn refusals(module: &Module) -> Vec<String> {
         Some(format!("{} for sm_{sm}: {why}", module.name))
     };
     let numbered = ARCHITECTURES.into_iter().enumerate();
-    numbered.filter_map(refusal).collect()
+    let in_turn = numbered.filter(|(place, _)| all || place % 2 == turn);
+    in_turn.filter_map(refusal).collect()
 }
