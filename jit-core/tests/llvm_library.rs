@@ -4,6 +4,8 @@
 //! them sets environment variables but for processes of their own: the places are passed as a list. `kept` is about
 //! what needs no libLLVM, since it was compiled before.
 
+#[path = "llvm_library/ending.rs"]
+mod ending;
 #[path = "llvm_library/kept.rs"]
 mod kept;
 

@@ -352,20 +352,13 @@ impl Shared<'_> {
             {
                 if limit.is_some() {
                     println!("seed {seed}: it does not end");
-                    end_at_once();
+                    std::process::exit(1);
                 }
                 eprintln!("seed {seed} has been running for {} s", STUCK.as_secs());
                 *busy = None;
             }
         }
     }
-}
-
-/// Ends the process with 1, and no destructor runs: other threads may be in LLVM, which ends the process in its own way
-/// where its objects are gone.
-fn end_at_once() -> ! {
-    // SAFETY: nothing is lost, as each line has been written.
-    unsafe { libc::_exit(1) }
 }
 
 impl Failure {

@@ -83,6 +83,15 @@ pub enum CompileThreadError {
         /// The error diagnostics before, and LLVM's last words.
         message: String,
     },
+    /// The process was ending, and with it libLLVM. Nothing is compiled from there on.
+    #[error("{}", error_text!(
+        "kernel `{kernel}` is not compiled, as the process is ending\nhelp: wait for the threads that compile before \
+         `main` returns or `exit` is called"
+    ))]
+    Ending {
+        /// The kernel.
+        kernel: String,
+    },
     /// The work was still going on after the time limit. What it holds is lost to the process.
     #[error("{}", error_text!(
         "compiling kernel `{kernel}` was given up after {} s{}\nhelp: make the kernel smaller, or launch \
@@ -114,7 +123,8 @@ impl CompileThreadError {
             CompileThreadError::Library(_)
             | CompileThreadError::Thread { .. }
             | CompileThreadError::Memory { .. }
-            | CompileThreadError::Panic { .. } => false,
+            | CompileThreadError::Panic { .. }
+            | CompileThreadError::Ending { .. } => false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `library` | finding and opening libLLVM, whose functions are forwarded to |
 //! | `session` | a compile on a thread of its own, with its diagnostics; `park` stops one that does not end |
+//! | `ending` | compiles while the process ends |
 //! | `memory` | whether the memory is there that a compile takes |
 //! | `machine` | target machines: passes and emission behind error values |
 //! | `idle` | target machines that wait for the next compile |
@@ -20,6 +21,7 @@
 pub(crate) mod ask;
 pub(crate) mod bindings;
 pub(crate) mod effort;
+mod ending;
 pub(crate) mod error;
 pub(crate) mod flow;
 mod idle;

@@ -11,6 +11,9 @@
 
 use std::cell::Cell;
 use std::thread::JoinHandle;
+use std::time::Duration;
+
+use super::ending::stay_if_over;
 
 thread_local! {
     /// How many hooks are running on this thread, one within the other. A compile thread has it before a
@@ -24,6 +27,9 @@ pub fn in_hook<R>(hook: impl FnOnce() -> R) -> R {
     impl Drop for Leaves {
         fn drop(&mut self) {
             HOOKS.set(HOOKS.get() - 1);
+            if HOOKS.get() == 0 {
+                stay_if_over();
+            }
         }
     }
     HOOKS.set(HOOKS.get() + 1);
@@ -31,13 +37,15 @@ pub fn in_hook<R>(hook: impl FnOnce() -> R) -> R {
     hook()
 }
 
-/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end, in the time
-/// that there is.
-pub(super) fn park(thread: &JoinHandle<()>) -> bool {
+/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end, within so long.
+pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    return system::park(thread);
+    return system::park(thread, within);
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
-    return thread.is_finished();
+    {
+        let _ = within;
+        thread.is_finished()
+    }
 }
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
@@ -48,7 +56,7 @@ mod system {
     use std::ptr;
     use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
     use std::thread::{self, JoinHandle};
-    use std::time::Duration;
+    use std::time::{Duration, Instant};
 
     use parking_lot::Mutex;
 
@@ -64,8 +72,7 @@ mod system {
     /// `SIG_DFL` and `SIG_IGN`.
     const NOBODYS: [usize; 2] = [0, 1];
 
-    /// How often a thread is asked, and how long after each time it is looked at.
-    const TIMES: u32 = 1000;
+    /// How long after a thread was asked it is looked at.
     const PAUSE: Duration = Duration::from_millis(2);
 
     /// Where a `ucontext_t` says which instruction the signal met: behind flags, link and stack, the
@@ -121,8 +128,11 @@ mod system {
         }
     }
 
-    pub(super) fn park(thread: &JoinHandle<()>) -> bool {
-        let _guard = ONE_AT_A_TIME.lock();
+    pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
+        let until = Instant::now() + within;
+        let Some(_guard) = ONE_AT_A_TIME.try_lock_until(until) else {
+            return thread.is_finished();
+        };
         let Some((start, end)) = code_of_library() else {
             return false;
         };
@@ -133,11 +143,12 @@ mod system {
         };
         let id = thread.as_pthread_t();
         WANTED.store(id, Ordering::Release);
-        for _ in 0..TIMES {
+        loop {
             // SAFETY: the thread has not been joined, so its number is its own.
             unsafe { pthread_kill(id, SIGNAL) };
             thread::sleep(PAUSE);
-            if WANTED.load(Ordering::Acquire) == PARKED || thread.is_finished() {
+            let is_settled = WANTED.load(Ordering::Acquire) == PARKED || thread.is_finished();
+            if is_settled || Instant::now() >= until {
                 break;
             }
         }
@@ -192,7 +203,7 @@ mod system {
         let path = library().ok()?.path.canonicalize().ok()?;
         let path = path.to_str()?;
         let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
-        maps.lines().find_map(|line| {
+        let ranges = maps.lines().filter_map(|line| {
             let mut words = line.split_whitespace();
             let (range, rights) = (words.next()?, words.next()?);
             // The path is the last of a line and may hold blanks.
@@ -203,7 +214,9 @@ mod system {
             let (start, end) = range.split_once('-')?;
             let number = |text| usize::from_str_radix(text, 16).ok();
             Some((number(start)?, number(end)?))
-        })
+        });
+        // A library that was laid out anew has its code in several places, and nobody else's lies between them.
+        ranges.reduce(|(start, _), (_, end)| (start, end))
     }
 
     #[cfg(test)]

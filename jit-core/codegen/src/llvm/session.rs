@@ -10,7 +10,8 @@
 //! fatal-error handler therefore tells the waiting caller what happened and parks the compile
 //! thread for good. What the thread held, its context included, is leaked: some megabytes for each
 //! kernel LLVM cannot select, against the whole process. A compile that does not end is parked in the
-//! same way after five minutes (`park.rs`): instruction selection can rewrite in circles.
+//! same way after five minutes (`park.rs`): instruction selection can rewrite in circles. What is compiled while the
+//! process ends is the subject of `ending.rs`.
 //!
 //! Contexts, modules and builders are not thread-safe: they are made, used and dropped inside one
 //! [`on_compile_thread`] call, and only bytes and text leave it.
@@ -40,10 +41,11 @@ use inkwell::targets::{InitializationConfig, Target};
 use kiln_ir::row_panic::message as panic_message;
 
 use super::effort::set_knobs;
+use super::ending::{self, NotBegun};
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
 use super::memory;
-use super::park::{in_hook, park};
+use super::park::in_hook;
 
 /// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
 /// thread gets overflow on deeply nested aggregates. Pages are only taken when touched.
@@ -52,11 +54,15 @@ const STACK_BYTES: usize = 64 << 20;
 /// How long the work may take. Large kernels take seconds; what takes this long does not end.
 const TIME_LIMIT: Duration = Duration::from_secs(300);
 
+/// How long it is tried to stop what takes longer.
+const PARKING: Duration = Duration::from_secs(2);
+
 /// How the work on a compile thread ended.
 enum Outcome<R> {
     Returned(R),
     Panicked(String),
     Fatal(String),
+    Ending,
 }
 
 /// Runs `work` where LLVM may be used: the library open, its targets initialized, on a thread with
@@ -66,7 +72,7 @@ enum Outcome<R> {
 /// fatal error of LLVM neither is ever dropped.
 ///
 /// # Errors
-/// [`CompileThreadError`] if LLVM is missing, no thread can be had, `work` panics or does not end, or
+/// [`CompileThreadError`] if LLVM is missing, the process ends, no thread can be had, `work` panics or does not end, or
 /// LLVM meets a fatal error.
 #[cfg(test)]
 pub(crate) fn on_compile_thread<R: Send + 'static>(
@@ -96,16 +102,23 @@ pub(crate) fn compile_within<R: Send + 'static>(
 ) -> Result<R, CompileThreadError> {
     memory::try_for(kernel, memory, INITIALIZED.get().is_some())?;
     library()?;
-    initialize();
-    let (sender, receiver) = mpsc::channel();
-    let job = move || run(&sender, work);
     let kernel = kernel.to_owned();
+    if ending::unless_ending(initialize).is_none() {
+        return Err(CompileThreadError::Ending { kernel });
+    }
+    let (sender, receiver) = mpsc::channel();
+    let given_up = sender.clone();
+    let job = move || run(&sender, work);
     let thread = thread::Builder::new()
         .name("kiln compile".to_owned())
         .stack_size(STACK_BYTES);
-    let thread = match thread.spawn(job) {
-        Ok(thread) => thread,
-        Err(error) => {
+    let give_up = move || {
+        let _ = given_up.send(Outcome::Ending);
+    };
+    let begun = match ending::begin(thread, job, give_up) {
+        Ok(begun) => begun,
+        Err(NotBegun::Ending) => return Err(CompileThreadError::Ending { kernel }),
+        Err(NotBegun::Thread(error)) => {
             return Err(CompileThreadError::Thread {
                 kernel,
                 reason: error.to_string(),
@@ -115,7 +128,7 @@ pub(crate) fn compile_within<R: Send + 'static>(
     let outcome = match receiver.recv_timeout(limit) {
         Ok(outcome) => outcome,
         Err(RecvTimeoutError::Timeout) => {
-            let stopped = park(&thread);
+            let stopped = begun.park(PARKING);
             return Err(CompileThreadError::Endless {
                 kernel,
                 limit,
@@ -124,14 +137,18 @@ pub(crate) fn compile_within<R: Send + 'static>(
         }
         Err(RecvTimeoutError::Disconnected) => Outcome::Panicked(NO_MESSAGE.to_owned()),
     };
-    if !matches!(outcome, Outcome::Fatal(_)) {
-        // LLVM's thread-local data is gone when the caller goes on. A panic was caught before.
-        let _ = thread.join();
+    match outcome {
+        // LLVM's thread-local data is gone when the caller goes on.
+        Outcome::Returned(_) | Outcome::Panicked(_) => begun.join(),
+        Outcome::Fatal(_) => begun.leave(),
+        // The process's end has it.
+        Outcome::Ending => {}
     }
     match outcome {
         Outcome::Returned(result) => Ok(result),
         Outcome::Panicked(message) => Err(CompileThreadError::Panic { kernel, message }),
         Outcome::Fatal(message) => Err(CompileThreadError::Fatal { kernel, message }),
+        Outcome::Ending => Err(CompileThreadError::Ending { kernel }),
     }
 }
 

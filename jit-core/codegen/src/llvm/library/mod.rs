@@ -6,6 +6,11 @@
 //! its functions, and points the forwarders (`forward.rs`) at them. Whatever calls inkwell or
 //! llvm-sys must have called [`library`] before; inside this crate `session.rs` is the one door.
 
+#[cfg(all(
+    target_os = "linux",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
+mod destructors;
 mod forward;
 mod search;
 mod targets;
@@ -14,6 +19,8 @@ use std::ffi::{CStr, c_uint, c_void};
 use std::path::{Path, PathBuf};
 
 use kiln_ir::{debug_as_text, error_text};
+
+use super::ending;
 
 use libloading::Library;
 use once_cell::sync::OnceCell;
@@ -193,6 +200,7 @@ fn into_error(refusals: Vec<(String, Refusal)>) -> LlvmLibraryError {
 
 /// Opens and checks one file.
 fn open(path: &Path) -> Result<(LlvmLibrary, Addresses), Refusal> {
+    ending::register();
     let library = dlopen(path).map_err(|error| Refusal::Unreadable(cause(&error)))?;
     let version = version(&library).ok_or_else(|| without_version(&library))?;
     if version.0 != MAJOR {
@@ -201,8 +209,10 @@ fn open(path: &Path) -> Result<(LlvmLibrary, Addresses), Refusal> {
     let addresses = forward::addresses(|name| address(&library, name)).map_err(|symbol| {
         Refusal::Symbol(path.to_path_buf(), symbol.to_string_lossy().into_owned())
     })?;
+    keep_alive(&library);
     // Code of the library may run until the process ends, so it is never closed.
     std::mem::forget(library);
+    ending::register();
     Ok((
         LlvmLibrary {
             path: path.to_path_buf(),
@@ -210,6 +220,20 @@ fn open(path: &Path) -> Result<(LlvmLibrary, Addresses), Refusal> {
         },
         addresses,
     ))
+}
+
+/// Has the library's functions destroy nothing when the process ends; whether that could be done.
+fn keep_alive(library: &Library) -> bool {
+    #[cfg(all(
+        target_os = "linux",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
+    if let Some(address) = address(library, c"LLVMContextCreate") {
+        // SAFETY: it was opened with its symbols bound, and whoever calls this never closes it.
+        return unsafe { destructors::keep_alive(address) };
+    }
+    let _ = library;
+    false
 }
 
 /// Opens the file with its symbols kept to itself (`RTLD_LOCAL`) and bound at once, so that a
@@ -267,4 +291,19 @@ fn address(library: &Library, name: &CStr) -> Option<*mut c_void> {
     unsafe { library.get::<*mut c_void>(name) }
         .ok()
         .map(|symbol| *symbol)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn what_the_library_makes_is_kept_alive() {
+        let path = &library().expect("it is there").path;
+        // It is open already and stays so.
+        let again = dlopen(path).expect("it can be opened");
+        assert!(keep_alive(&again));
+        std::mem::forget(again);
+    }
 }
