@@ -39,11 +39,11 @@ pub(crate) fn base_of(function: &Function, address: Value) -> Value {
 }
 
 impl Uniform {
-    /// What differs between threads of a block.
-    pub(crate) fn of(program: &Program, schedule: &Schedule) -> Uniform {
+    /// What differs between threads of a block: `apart`, and what comes of the program's loops and memory.
+    pub(crate) fn of(program: &Program, schedule: &Schedule, apart: &[Value]) -> Uniform {
         let function = program.function();
         let mut uniform = Uniform {
-            varying: HashSet::new(),
+            varying: apart.iter().copied().collect(),
             varying_vars: HashSet::new(),
             meeting: HashSet::new(),
             written: HashSet::new(),
