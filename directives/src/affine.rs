@@ -53,6 +53,12 @@ impl Form {
         low <= self.range.0 && self.range.1 <= high
     }
 
+    /// Whether the sum is a number of the signed type of this size, whatever the type is.
+    pub(crate) fn is_signed(&self) -> bool {
+        let half = self.size() / 2;
+        -half <= self.range.0 && self.range.1 < half
+    }
+
     /// The size of the type.
     pub(crate) fn size(&self) -> i128 {
         1 << self.scalar.bits()
@@ -174,6 +180,7 @@ impl<'p> Affine<'p> {
             most = most.min(count(farthest));
             let between = end.sum.plus(&start.sum, -1)?.as_number();
             let turns = between.map(|between| count(ahead(0, between)));
+            most = turns.map_or(most, |turns| most.min(turns));
             known = known.zip(turns).map(|(known, turns)| known.min(turns));
         }
         Some(Turns {
@@ -267,7 +274,7 @@ impl<'p> Affine<'p> {
     }
 
     /// What a sum lies in.
-    fn range_of(&mut self, sum: &Linear) -> Option<(i128, i128)> {
+    pub(crate) fn range_of(&mut self, sum: &Linear) -> Option<(i128, i128)> {
         let (mut low, mut high) = (sum.number, sum.number);
         for (atom, &factor) in sum.factors.iter().enumerate() {
             if factor == 0 {

@@ -1,6 +1,6 @@
 //! A program under a schedule: what each thread of the grid executes.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kiln_jit_core::ir::{
     BinaryOp, FuncId, Function, Inst, InstData, Location, Module, Region, Value,
@@ -8,11 +8,13 @@ use kiln_jit_core::ir::{
 use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
+use crate::affine::Known;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
 use crate::program::Program;
 use crate::schedule::{Partition, Schedule};
+use crate::stage::{Stage, Staged};
 use crate::uniform::{Uniform, base_of};
 
 /// A module of what each thread of a grid executes, and the grid.
@@ -26,23 +28,27 @@ pub(crate) struct Applied {
 }
 
 /// The program's loops distributed as a schedule says.
-pub(crate) fn apply(program: &Program, schedule: &Schedule) -> Result<Applied, DirectiveError> {
-    if schedule.loops.len() != program.loops.len() {
-        return Err(DirectiveError::Loops {
-            program: program.name().to_owned(),
-            given: schedule.loops.len(),
-            loops: program.loops.len(),
-        });
-    }
+pub(crate) fn apply(
+    program: &Program,
+    schedule: &Schedule,
+    known: &[Known],
+) -> Result<Applied, DirectiveError> {
+    check_loops(program, schedule)?;
     let (blocks, threads) = (
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
     );
-    let uniform = Uniform::of(program, schedule);
-    crate::levels::check(program, schedule, &uniform)?;
-    let mut module = program.module.clone();
+    let mut staged = Staged::of(program, schedule, known)?;
     let dims = [schedule.blocks.len(), schedule.threads.len()];
-    let (start, grid) = write_grid(&mut module, program.kernel, [&blocks, &threads], dims);
+    let module = &mut staged.program.module;
+    let (mut start, grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
+    start.extend(staged.assert_known(known));
+    staged.redirect(&grid);
+    let Staged { program, stages } = &staged;
+    let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();
+    let uniform = Uniform::of(program, schedule, &places);
+    crate::levels::check(program, schedule, &uniform)?;
+    let module = program.module.clone();
     let body = module.functions[program.kernel].body;
     let mut rewrite = Rewrite {
         program,
@@ -51,6 +57,8 @@ pub(crate) fn apply(program: &Program, schedule: &Schedule) -> Result<Applied, D
         grid: &grid,
         module,
         kernel: program.kernel,
+        stages,
+        firsts: HashMap::new(),
         apart: HashSet::new(),
         before: HashMap::new(),
     };
@@ -73,6 +81,20 @@ pub(crate) fn apply(program: &Program, schedule: &Schedule) -> Result<Applied, D
         block: threads.hardware,
         extents,
     })
+}
+
+/// Refuses a schedule of another program.
+pub(crate) fn check_loops(program: &Program, schedule: &Schedule) -> Result<(), DirectiveError> {
+    let (given, loops) = (schedule.loops.len(), program.loops.len());
+    let program = program.name().to_owned();
+    match given == loops {
+        true => Ok(()),
+        false => Err(DirectiveError::Loops {
+            program,
+            given,
+            loops,
+        }),
+    }
 }
 
 /// How many loops around are distributed over blocks, and over threads.
@@ -103,6 +125,10 @@ pub(crate) struct Rewrite<'p> {
     pub(crate) grid: &'p Grid,
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
+    /// What is staged behind barriers.
+    pub(crate) stages: &'p BTreeMap<Inst, Stage>,
+    /// By distributed loop around: the index that the block's first thread has.
+    pub(crate) firsts: HashMap<Inst, Value>,
     /// Values that are new and that threads of a block may have different.
     pub(crate) apart: HashSet<Value>,
     /// What has to be written before an instruction.
@@ -138,6 +164,10 @@ impl Rewrite<'_> {
         let mut list = Vec::with_capacity(insts.len());
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
+            if let Some(stage) = self.stages.get(&inst) {
+                list.extend(self.fill(inst, stage));
+                continue;
+            }
             let partition = self.partition_of(inst);
             if partition.is_some() {
                 list.extend(self.distribute(inst, partition, levels, guard)?);
@@ -265,6 +295,7 @@ impl Rewrite<'_> {
         if thread.is_some() || self.uniform.is_varying(index) {
             self.apart.insert(own);
         }
+        self.firsts.insert(inst, turn.first);
         self.replace_value(index, own, body);
         self.region(body, inner, guard.filter(|_| meets))?;
         self.enter_body(&turn, body);
@@ -346,6 +377,8 @@ pub(crate) struct Turn {
     pub(crate) region: Region,
     /// What holds for the threads that have an iteration in the turn; none if that is all.
     pub(crate) guard: Option<Value>,
+    /// The index that the block's first thread has, where all come to the turn together.
+    pub(crate) first: Value,
 }
 
 /// How a loop is shared out.

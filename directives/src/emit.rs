@@ -38,7 +38,8 @@ impl<'f> Emit<'f> {
         self.function.insts[inst].result
     }
 
-    fn value(&mut self, data: InstData, ty: Type) -> Value {
+    /// An operation that gives a value of a type.
+    pub(crate) fn value(&mut self, data: InstData, ty: Type) -> Value {
         let value = self.put(data, ty);
         value.expect("the type is no unit")
     }
@@ -117,6 +118,40 @@ impl<'f> Emit<'f> {
 
     pub(crate) fn set(&mut self, var: Var, value: Value) {
         self.put(InstData::VarSet(var, value), Type::UNIT);
+    }
+
+    /// How many elements a slice has, a `u64`.
+    pub(crate) fn len(&mut self, slice: Value) -> Value {
+        self.value(InstData::SliceLen { slice }, Type::U64)
+    }
+
+    /// What is at an address, of this type.
+    pub(crate) fn load(&mut self, ptr: Value, ty: Type) -> Value {
+        let volatile = false;
+        self.value(InstData::Load { ptr, volatile }, ty)
+    }
+
+    pub(crate) fn store(&mut self, ptr: Value, value: Value) {
+        let data = InstData::Store {
+            ptr,
+            value,
+            volatile: false,
+        };
+        self.put(data, Type::UNIT);
+    }
+
+    pub(crate) fn barrier(&mut self) {
+        self.put(InstData::Barrier, Type::UNIT);
+    }
+
+    /// Ends the launch with a message and two numbers where a condition does not hold.
+    pub(crate) fn assert(&mut self, cond: Value, message: &str, values: [Value; 2]) {
+        let data = InstData::Assert {
+            cond,
+            message: message.into(),
+            values: Some(values),
+        };
+        self.put(data, Type::UNIT);
     }
 
     /// Executes a region when a condition holds.

@@ -88,6 +88,16 @@ pub enum DirectiveError {
         /// Why not all threads come there, and what to do.
         problem: &'static str,
     },
+    /// A slice that cannot be staged in shared memory.
+    #[error("{}", error_text!("{place}: `{slice}` cannot be staged in shared memory: {problem}"))]
+    Shared {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// A variable of the thread's own that one iteration hands on to another, or to what follows.
     #[error("{}", error_text!(
         "{place}: {name} is written by iterations of the loop or part at {holder}, which different threads execute, and \

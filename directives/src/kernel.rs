@@ -10,6 +10,8 @@ use crate::apply::{Applied, apply};
 use crate::error::DirectiveError;
 use crate::program::{Program, is_region};
 use crate::schedule::Schedule;
+use crate::section::Section;
+use crate::stage::Staged;
 
 impl Program {
     /// The program of a region: a `#[device_fn]`, or one of the builder, without a result, with the marks of its
@@ -67,9 +69,48 @@ impl Program {
     /// # Errors
     /// What is wrong, or what cannot be proved to be right; as [`Program::apply`].
     pub fn verify(&self, schedule: &Schedule, known: &[Known]) -> Result<(), DirectiveError> {
-        apply(self, schedule)?;
+        apply(self, schedule, known)?;
         crate::private::check(self, schedule)?;
-        crate::dependence::check(self, schedule, known)
+        // What is staged brings barriers.
+        let staged = Staged::of(self, schedule, known)?;
+        crate::dependence::check(&staged.program, schedule, known)
+    }
+
+    /// What a schedule stages in shared memory in a launch with such arguments: which elements of each slice the threads
+    /// of a block read in one turn of the loop that stages it. A slice that is read in ways that differ by more than a
+    /// number has several sections.
+    ///
+    /// ```
+    /// use kiln::directives::{Known, Program, marks};
+    /// use kiln::prelude::*;
+    ///
+    /// #[device_fn]
+    /// fn every_third(x: &[u32], y: &mut [u32]) {
+    ///     marks::partition(1, 1);
+    ///     marks::shared(x.len() as u32);
+    ///     for i in 0..50usize {
+    ///         y[i] = x[3 * i] + x[3 * i + 3];
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let program = Program::of(&DeviceFn::of::<every_third>()?)?;
+    /// let sections = program.sections(&program.schedule(&[4], &[8]), &[Known::Length(153)])?;
+    /// assert_eq!(sections[0].to_string(), "`x` in loop 0: 9 elements, strides 3");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// What cannot be staged: a slice that the region writes, indices that are not sums of the loops' counters times
+    /// numbers, more elements than shared memory has room for.
+    pub fn sections(
+        &self,
+        schedule: &Schedule,
+        known: &[Known],
+    ) -> Result<Vec<Section>, DirectiveError> {
+        crate::apply::check_loops(self, schedule)?;
+        crate::section::sections(self, schedule, known)
     }
 
     /// The kernel in which each thread of a grid executes what a schedule gives it. Whether threads then depend on
@@ -77,9 +118,52 @@ impl Program {
     ///
     /// # Errors
     /// A schedule of another program; a grid that no device has; a loop that is distributed over a dimension that the
-    /// grid does not have; a barrier that some threads would not come to.
+    /// grid does not have; a barrier that some threads would not come to; a slice that is staged whose section is not
+    /// known without the arguments, for which there is [`Program::apply_for`].
     pub fn apply(&self, schedule: &Schedule) -> Result<Scheduled, Error> {
-        let applied = apply(self, schedule)?;
+        self.apply_for(schedule, &[])
+    }
+
+    /// As [`Program::apply`], for launches with such arguments: those of a schedule that stages slices in shared memory,
+    /// whose sections depend on numbers. The kernel of such a schedule ends a launch with others by an error.
+    ///
+    /// ```
+    /// use kiln::directives::{Known, Program, marks};
+    /// use kiln::prelude::*;
+    ///
+    /// #[device_fn]
+    /// fn smooth(x: &[f32], y: &mut [f32], n: usize) {
+    ///     marks::partition(1, 1); // over_tblock over_thread
+    ///     marks::shared(x.len() as u32); // shared(copyin(x))
+    ///     for i in 0..n {
+    ///         y[i] = 0.5 * (x[i] + x[i + 1]);
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let program = Program::of(&DeviceFn::of::<smooth>()?)?;
+    /// let schedule = program.schedule(&[4], &[32]);
+    /// let known = [Known::Length(101), Known::Length(100), Known::Number(100)];
+    /// program.verify(&schedule, &known)?;
+    /// let scheduled = program.apply_for(&schedule, &known)?;
+    ///
+    /// let jit = Jit::new()?;
+    /// let (x, mut y) = (jit.upload(&[3.0f32; 101])?, jit.zeros::<f32>(100)?);
+    /// let (grid, block) = (scheduled.grid(), scheduled.block());
+    /// jit.launch(scheduled.kernel(), grid, block, args!(&x, &mut y, 100u32))?;
+    /// assert_eq!(y.to_vec()?[99], 3.0);
+    ///
+    /// let (x, kernel) = (jit.upload(&[3.0f32; 51])?, scheduled.kernel());
+    /// let other = jit.launch(kernel, grid, block, args!(&x, &mut y, 50u32));
+    /// assert!(other.and_then(|()| jit.synchronize()).is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As those of [`Program::apply`], and what cannot be staged.
+    pub fn apply_for(&self, schedule: &Schedule, known: &[Known]) -> Result<Scheduled, Error> {
+        let applied = apply(self, schedule, known)?;
         Ok(Scheduled {
             kernel: kernel_of(&applied.module)?,
             applied,

@@ -14,13 +14,14 @@
 //! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
+//! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
 //! | `private` | variables that iterations hand on |
 //! | `kernel` | programs as kernels |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
 //! | `error` | what is refused |
 //!
 //! The directives are those of hiCUDA (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", IEEE TPDS 22(1),
-//! 2011): `loop_partition`, `singular`, `barrier`.
+//! 2011): `loop_partition`, `singular`, `barrier`, `shared`.
 
 mod accesses;
 mod affine;
@@ -39,7 +40,9 @@ mod owner;
 mod private;
 mod program;
 mod schedule;
+mod section;
 mod shares;
+mod stage;
 mod uniform;
 
 pub use affine::Known;
@@ -47,7 +50,8 @@ pub use error::{DirectiveError, ScheduleError};
 pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;
-pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
+pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+pub use section::Section;
 
 /// What the code that `#[offload]` writes refers to.
 #[doc(hidden)]

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | [`partition()`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
+//! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
 //! | [`singular()`] | the condition of an `if` without `else` | one thread of each block executes what the `if` holds |
 //!
 //! The barrier is that of kernels. A mark has no meaning of its own: a kernel in which one is left ends with an error.
@@ -41,6 +42,13 @@ kiln_device_stdlib::intrinsic! {
     pub fn independent() {
         left_in()
     } = row("offload.independent").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// What the next loop reads in a turn of a slice, a parameter of the region, a block copies to shared memory before the
+    /// turn. The slice is named by its length, `shared(x.len() as u32)`.
+    pub fn shared(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.shared").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The condition of an `if` that one thread of each block enters.
     pub fn singular() -> bool {

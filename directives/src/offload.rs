@@ -178,7 +178,8 @@ const REMEMBERED: usize = 256;
 
 #[derive(Debug, Default)]
 struct Made {
-    ready: HashMap<Arc<Schedule>, Arc<Scheduled>>,
+    /// By schedule, and what is known of the arguments if the schedule stages slices.
+    ready: HashMap<(Arc<Schedule>, Vec<Known>), Arc<Scheduled>>,
     verified: HashSet<(Arc<Schedule>, Vec<Known>)>,
 }
 
@@ -213,8 +214,13 @@ impl Region {
         };
         let schedule = Arc::new(program.schedule(&blocks, &threads));
         let launch = (schedule.clone(), known.to_vec());
+        let stages = schedule.loops.iter().any(|held| !held.shared.is_empty());
+        let key = match stages {
+            true => launch.clone(),
+            false => (schedule.clone(), Vec::new()),
+        };
         let remembered = |made: &Made| {
-            let scheduled = made.ready.get(&schedule)?.clone();
+            let scheduled = made.ready.get(&key)?.clone();
             let (schedule, _) = made.verified.get(&launch)?;
             Some(Ready {
                 schedule: schedule.clone(),
@@ -225,17 +231,13 @@ impl Region {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let scheduled = Arc::new(program.apply(&schedule)?);
+        let scheduled = Arc::new(program.apply_for(&schedule, known)?);
         let mut made = self.made.lock();
         let made = made.get_or_insert_with(Made::default);
         if made.verified.len() >= REMEMBERED {
             *made = Made::default();
         }
-        let scheduled = made
-            .ready
-            .entry(schedule.clone())
-            .or_insert(scheduled)
-            .clone();
+        let scheduled = made.ready.entry(key).or_insert(scheduled).clone();
         made.verified.insert(launch);
         Ok(Ready {
             schedule,

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
     Constant, Control, FuncId, Function, FunctionKind, Inst, InstData, IntrinsicDef, Location,
-    Module, Region, Type, Value,
+    Module, Region, Type, Value, ValueDef,
 };
 
 use crate::error::DirectiveError;
 use crate::marks;
-use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
+use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
 
 /// A kernel region as a sequential program: a module whose only kernel does, executed by one thread, what the region
 /// does, and what the directives in it say.
@@ -178,6 +178,7 @@ impl Program {
         let marks = [
             marks::partition::row(),
             marks::independent::row(),
+            marks::shared::row(),
             marks::singular::row(),
         ];
         marks.into_iter().find(|mark| row.is_same(mark))
@@ -195,9 +196,12 @@ impl Program {
                 Some(row) if row.is_same(marks::singular::row()) => kept.push(inst),
                 Some(row) => {
                     let (marked, _) = pending.get_or_insert((LoopSchedule::default(), at));
-                    match row.is_same(marks::partition::row()) {
-                        true => marked.partition = self.partition_of(&node.data, at)?,
-                        false => marked.independent = true,
+                    if row.is_same(marks::partition::row()) {
+                        marked.partition = self.partition_of(&node.data, at)?;
+                    } else if row.is_same(marks::shared::row()) {
+                        marked.shared = marked.shared.with(self.shared_of(&node.data, at)?);
+                    } else {
+                        marked.independent = true;
                     }
                 }
                 None => {
@@ -269,6 +273,46 @@ impl Program {
         }
     }
 
+    /// The number of the parameter that a mark of a slice in shared memory names by its length.
+    fn shared_of(&self, mark: &InstData, at: Location) -> Result<u32, DirectiveError> {
+        let function = self.function();
+        let mut named = mark.intrinsic().and_then(|(_, args)| args.first().copied());
+        // The length is made of the slice alone.
+        let param = loop {
+            match named.map(|value| function.values[value].def) {
+                Some(ValueDef::Param(number)) => break Some(number),
+                Some(ValueDef::Inst(inst)) => {
+                    let mut operands = Vec::new();
+                    let data = &function.insts[inst].data;
+                    data.for_each_operand(|operand| operands.push(operand));
+                    named = operands.pop().filter(|_| operands.is_empty());
+                }
+                Some(ValueDef::Index(_)) | None => break None,
+            }
+        };
+        let is_slice = |number: &u32| {
+            let param = &function.params[*number as usize];
+            self.module
+                .types
+                .as_slice(function.type_of(param.value))
+                .is_some()
+        };
+        let param = param.filter(is_slice);
+        let param = param.ok_or_else(|| {
+            self.placement(
+                at,
+                "`shared` takes slices that are parameters of the region: name the slice itself, not a part of it",
+            )
+        })?;
+        match param < Slices::MAX {
+            true => Ok(param),
+            false => Err(self.placement(
+                at,
+                "`shared` takes the first 64 parameters of a region: let the slice come before others",
+            )),
+        }
+    }
+
     /// Notes an `if` whose condition is the mark of `singular`.
     fn read_singular(&mut self, inst: Inst, data: &InstData) -> Result<(), DirectiveError> {
         let mut marks = Vec::new();
@@ -294,7 +338,7 @@ impl Program {
     }
 
     fn singular_mark(&self, value: Value) -> Option<Inst> {
-        let kiln_jit_core::ir::ValueDef::Inst(inst) = self.function().values[value].def else {
+        let ValueDef::Inst(inst) = self.function().values[value].def else {
             return None;
         };
         let row = self.mark(&self.function().insts[inst].data)?;

@@ -50,6 +50,45 @@ impl fmt::Display for Partition {
     }
 }
 
+/// Slices among a program's parameters, by their numbers, which are below 64.
+///
+/// ```
+/// use kiln::directives::Slices;
+///
+/// let slices = Slices::default().with(2).with(0);
+/// assert!(slices.contains(2) && !slices.contains(1));
+/// assert_eq!(slices.numbers().collect::<Vec<_>>(), [0, 2]);
+/// assert!(!slices.is_empty() && Slices::default().is_empty());
+/// ```
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Slices(u64);
+
+impl Slices {
+    /// How many parameters can be told apart.
+    pub const MAX: u32 = 64;
+
+    /// The slices with one more; a number of [`Slices::MAX`] or more changes nothing.
+    #[must_use]
+    pub fn with(self, number: u32) -> Slices {
+        Slices(self.0 | 1u64.checked_shl(number).unwrap_or(0))
+    }
+
+    /// Whether a parameter is among them.
+    pub fn contains(self, number: u32) -> bool {
+        self.0.checked_shr(number).unwrap_or(0) & 1 == 1
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The numbers, in their order.
+    pub fn numbers(self) -> impl Iterator<Item = u32> {
+        (0..Slices::MAX).filter(move |&number| self.contains(number))
+    }
+}
+
 /// A loop of a schedule.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct LoopSchedule {
@@ -57,6 +96,9 @@ pub struct LoopSchedule {
     pub partition: Partition,
     /// The program's promise that the loop's iterations do not depend on each other, which are then not checked.
     pub independent: bool,
+    /// The slices of which, before each turn, all threads of a block together copy to shared memory what they read of
+    /// them in the turn. The text of a schedule has their numbers: `shared(0,2)`.
+    pub shared: Slices,
 }
 
 /// Who executes which iterations of a [`Program`](crate::Program): the extents of the virtual grid, and for each
@@ -94,6 +136,10 @@ impl fmt::Display for Schedule {
             let (partition, end) = (held.partition, if number == 0 { "" } else { ";" });
             let promised = if held.independent { " independent" } else { "" };
             write!(f, "{end} loop {number}: {partition}{promised}")?;
+            if !held.shared.is_empty() {
+                let numbers: Vec<_> = held.shared.numbers().map(|held| held.to_string()).collect();
+                write!(f, " shared({})", numbers.join(","))?;
+            }
         }
         Ok(())
     }
@@ -137,8 +183,8 @@ impl FromStr for Schedule {
                     "independent" => held.independent = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent` or `sequential`";
-                        return Err(wrong(clause, wanted));
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)` or `sequential`";
+                        held.shared = slices(clause).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }
             }
@@ -146,4 +192,14 @@ impl FromStr for Schedule {
         }
         Ok(schedule)
     }
+}
+
+/// The slices of a clause `shared(..)`.
+fn slices(clause: &str) -> Option<Slices> {
+    let numbers = clause.strip_prefix("shared(")?.strip_suffix(')')?;
+    let add = |slices: Slices, number: &str| {
+        let number = number.trim().parse().ok()?;
+        (number < Slices::MAX).then(|| slices.with(number))
+    };
+    numbers.split(',').try_fold(Slices::default(), add)
 }

@@ -28,6 +28,29 @@ struct Share {
     count: Value,
 }
 
+/// What is written where a turn starts.
+struct Start {
+    /// The index of the thread's iteration.
+    index: Value,
+    /// The index that the block's first thread has.
+    first: Value,
+    /// The region within the turn for what is in the loop, if that is not the turn itself.
+    region: Option<Region>,
+    guard: Option<Value>,
+}
+
+impl Start {
+    /// Of an iteration that is that of all threads that come there together.
+    fn at(index: Value) -> Start {
+        Start {
+            index,
+            first: index,
+            region: None,
+            guard: None,
+        }
+    }
+}
+
 impl Shares {
     /// The type that iterations are counted in.
     fn counted_in(&self, emit: &Emit<'_>) -> Type {
@@ -144,7 +167,10 @@ impl Shares {
                 let index = shares.index(emit, own);
                 let region = emit.function.regions.push(Default::default());
                 emit.if_(guard, region);
-                (index, Some(region), None)
+                Start {
+                    region: Some(region),
+                    ..Start::at(index)
+                }
             });
         }
         let share = self.share(emit, count, ty);
@@ -161,7 +187,7 @@ impl Shares {
         };
         self.loop_of(emit, bounds, |shares, emit, own| {
             let iteration = emit.binary(BinaryOp::Add, share.lo, own);
-            (shares.index(emit, iteration), None, None)
+            Start::at(shares.index(emit, iteration))
         })
     }
 
@@ -174,10 +200,18 @@ impl Shares {
         let count = self.count(emit);
         let share = self.share(emit, count, ty);
         let batches = self.batches(emit, share.count, thread, ty);
+        let threads = emit.cast(thread.extent, ty);
         self.loop_of(emit, batches, |shares, emit, batch| {
             let (own, guard) = shares.in_batch(emit, batch, thread, share.count, ty);
             let iteration = emit.binary(BinaryOp::Add, share.lo, own);
-            (shares.index(emit, iteration), None, Some(guard))
+            let first = emit.binary(BinaryOp::Mul, batch, threads);
+            let first = emit.binary(BinaryOp::Add, share.lo, first);
+            Start {
+                index: shares.index(emit, iteration),
+                first: shares.index(emit, first),
+                region: None,
+                guard: Some(guard),
+            }
         })
     }
 
@@ -210,13 +244,12 @@ impl Shares {
         (emit.binary(BinaryOp::Add, first, thread), guard)
     }
 
-    /// A loop; `write` writes the start of a turn and says the index, the region within the turn for what is in the
-    /// loop, if that is not the turn itself, and the guard.
+    /// A loop; `write` writes the start of a turn.
     fn loop_of(
         &self,
         emit: &mut Emit<'_>,
         bounds: [Value; 3],
-        write: impl FnOnce(&Shares, &mut Emit<'_>, Value) -> (Value, Option<Region>, Option<Value>),
+        write: impl FnOnce(&Shares, &mut Emit<'_>, Value) -> Start,
     ) -> (Value, Turn) {
         let mut written = None;
         let unroll = match self.unroll {
@@ -227,9 +260,19 @@ impl Shares {
         let body = emit.for_(bounds, unroll, |turn, own| {
             written = Some(write(self, turn, own))
         });
-        let (index, region, guard) = written.expect("the body is written once");
+        let Start {
+            index,
+            first,
+            region,
+            guard,
+        } = written.expect("the body is written once");
         let region = region.unwrap_or(body);
-        (index, Turn { region, guard })
+        let turn = Turn {
+            region,
+            guard,
+            first,
+        };
+        (index, turn)
     }
 }
 

@@ -39,11 +39,11 @@ pub(crate) fn base_of(function: &Function, address: Value) -> Value {
 }
 
 impl Uniform {
-    /// What differs between threads of a block.
-    pub(crate) fn of(program: &Program, schedule: &Schedule) -> Uniform {
+    /// What differs between threads of a block: `apart`, and what comes of the program's loops and memory.
+    pub(crate) fn of(program: &Program, schedule: &Schedule, apart: &[Value]) -> Uniform {
         let function = program.function();
         let mut uniform = Uniform {
-            varying: HashSet::new(),
+            varying: apart.iter().copied().collect(),
             varying_vars: HashSet::new(),
             meeting: HashSet::new(),
             written: HashSet::new(),
@@ -120,26 +120,26 @@ impl Uniform {
             {
                 self.changed |= self.varying_vars.insert(var);
             }
-            let apart = apart
-                || match node.data.control() {
-                    Control::If { cond, .. } => {
-                        self.is_varying(cond) || program.singular.contains_key(&inst)
+            let parts = match node.data.control() {
+                Control::If { cond, .. } => {
+                    self.is_varying(cond) || program.singular.contains_key(&inst)
+                }
+                // Its threads may leave it in different turns.
+                Control::Loop { .. } => true,
+                Control::For { index, body, .. } => {
+                    let number = program.number_of(inst);
+                    let over_threads = number.is_some_and(|number| {
+                        let held = schedule.loops.get(number);
+                        held.is_some_and(|held| held.partition.over_threads)
+                    });
+                    if over_threads || differs {
+                        self.vary(Some(index));
                     }
-                    // Its threads may leave it in different turns.
-                    Control::Loop { .. } => true,
-                    Control::For { index, body, .. } => {
-                        let number = program.number_of(inst);
-                        let over_threads = number.is_some_and(|number| {
-                            let held = schedule.loops.get(number);
-                            held.is_some_and(|held| held.partition.over_threads)
-                        });
-                        if over_threads || differs {
-                            self.vary(Some(index));
-                        }
-                        over_threads || differs || leaves(function, body)
-                    }
-                    Control::Next | Control::Leave { .. } | Control::Return { .. } => false,
-                };
+                    over_threads || differs || leaves(function, body)
+                }
+                Control::Next | Control::Leave { .. } | Control::Return { .. } => false,
+            };
+            let apart = apart || parts;
             for inner in node.data.regions() {
                 self.visit(program, schedule, inner, apart);
             }

@@ -19,6 +19,7 @@ chapter![
     one_thread_of_each_block,
     barriers_in_batches,
     barriers_in_nests,
+    inner_counters_of_batches,
     values_are_kept_over_barriers,
     partitions_in_called_functions,
 ];
@@ -611,6 +612,27 @@ fn barriers_in_nests(jit: &Jit) -> Outcome {
             schedule.threads[1] = 1;
             beside_sequential(jit, &program, &schedule, 16 * n, n)?;
         }
+    }
+    Ok(())
+}
+
+/// The inner one of two loops over threads, whose last batch is not full: the threads without an iteration use no index.
+#[device_fn]
+fn by_inner_counter(out: &mut [u32], n: usize) {
+    marks::partition(1, 1);
+    for i in 0..3usize {
+        marks::partition(1, 1);
+        for j in 0..n {
+            barrier();
+            out[i * n + j] += out[3 * n + j];
+        }
+    }
+}
+
+fn inner_counters_of_batches(jit: &Jit) -> Outcome {
+    let program = Program::of(&DeviceFn::of::<by_inner_counter>()?)?;
+    for n in [1, 5, 8] {
+        beside_sequential(jit, &program, &program.schedule(&[2, 2], &[2, 4]), 4 * n, n)?;
     }
     Ok(())
 }

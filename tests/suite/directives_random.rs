@@ -3,7 +3,9 @@
 
 use std::collections::HashMap;
 
-use kiln::directives::{DirectiveError, Known, OverBlocks, Partition, Program, Schedule, marks};
+use kiln::directives::{
+    DirectiveError, Known, OverBlocks, Partition, Program, Schedule, Slices, marks,
+};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -68,7 +70,7 @@ impl Sum {
     }
 }
 
-/// An element of one of two arrays.
+/// An element of one of three arrays, the last of which is only read.
 #[derive(Clone, Debug)]
 struct Element {
     array: usize,
@@ -76,9 +78,9 @@ struct Element {
 }
 
 impl Element {
-    fn random(numbers: &mut Numbers, loops: usize) -> Element {
+    fn random(numbers: &mut Numbers, loops: usize, arrays: u64) -> Element {
         Element {
-            array: numbers.below(2) as usize,
+            array: numbers.below(arrays) as usize,
             index: Sum::random(numbers, loops),
         }
     }
@@ -127,7 +129,7 @@ struct Nest {
     nodes: Vec<Node>,
     blocks: Vec<u32>,
     threads: Vec<u32>,
-    lengths: [i64; 2],
+    lengths: [i64; 3],
 }
 
 impl Nest {
@@ -145,7 +147,7 @@ impl Nest {
             dims: [blocks.len(), threads.len()],
         };
         let mut nodes = make.list(0, [0, 0], false);
-        let mut ends = [(0, 0); 2];
+        let mut ends = [(0, 0); 3];
         each_element(&nodes, &mut Vec::new(), &mut |element, indices| {
             let at = element.index.at(indices);
             let (low, high) = &mut ends[element.array];
@@ -163,16 +165,17 @@ impl Nest {
 
     fn region(&self) -> kiln::Result<DeviceFn> {
         DeviceFn::build("nest", |k| {
-            let arrays = [k.slice_mut("a", Type::U32), k.slice_mut("b", Type::U32)];
+            let [a, b] = ["a", "b"].map(|name| k.slice_mut(name, Type::U32));
+            let arrays = [a, b, k.slice("c", Type::U32)];
             build(k, &self.nodes, &arrays, &mut Vec::new());
         })
     }
 
-    fn known(&self) -> [Known; 2] {
+    fn known(&self) -> [Known; 3] {
         self.lengths.map(|length| Known::Length(length as u64))
     }
 
-    fn arrays(&self) -> [Vec<u32>; 2] {
+    fn arrays(&self) -> [Vec<u32>; 3] {
         self.lengths
             .map(|length| (0..length as u32).map(|i| i * 7 % 13).collect())
     }
@@ -203,9 +206,9 @@ impl Make<'_> {
     }
 
     fn store(&mut self, loops: usize) -> Node {
-        let to = Element::random(self.numbers, loops);
+        let to = Element::random(self.numbers, loops, 2);
         let mut from: Vec<_> = (0..self.numbers.below(3))
-            .map(|_| Element::random(self.numbers, loops))
+            .map(|_| Element::random(self.numbers, loops, 3))
             .collect();
         if self.numbers.one_in(3) {
             from.push(to.clone());
@@ -273,7 +276,7 @@ fn each_element(nodes: &[Node], indices: &mut Vec<i64>, f: &mut impl FnMut(&Elem
     }
 }
 
-fn shift_indices(nodes: &mut [Node], by: [i64; 2]) {
+fn shift_indices(nodes: &mut [Node], by: [i64; 3]) {
     for node in nodes {
         match node {
             Node::Loop(Counted { body, .. }) | Node::Singular(body) => shift_indices(body, by),
@@ -290,7 +293,7 @@ fn shift_indices(nodes: &mut [Node], by: [i64; 2]) {
 fn build<'k>(
     k: &'k KernelBuilder,
     nodes: &[Node],
-    arrays: &[Val<'k>; 2],
+    arrays: &[Val<'k>; 3],
     indices: &mut Vec<Val<'k>>,
 ) {
     for node in nodes {
@@ -348,7 +351,7 @@ fn build<'k>(
 }
 
 /// The sequential program in Rust.
-fn execute(nodes: &[Node], indices: &mut Vec<i64>, arrays: &mut [Vec<u32>; 2]) {
+fn execute(nodes: &[Node], indices: &mut Vec<i64>, arrays: &mut [Vec<u32>; 3]) {
     for node in nodes {
         match node {
             Node::Loop(held) => {
@@ -638,21 +641,45 @@ pub fn verify_nests(seed: u64, count: usize) -> kiln::Result<Tally> {
 }
 
 fn random_nests(jit: &Jit) -> Outcome {
+    let mut staged = 0;
     each_nest(0x2545_f491_4f6c_dd1d, 60, |nest, program, schedule| {
         let mut wanted = nest.arrays();
         execute(&nest.nodes, &mut Vec::new(), &mut wanted);
-        let [a, b] = nest.arrays();
-        let (mut a, mut b) = (jit.upload(&a)?, jit.upload(&b)?);
-        let scheduled = program.apply(schedule)?;
-        let kernel = scheduled.kernel();
-        jit.launch(
-            kernel,
-            scheduled.grid(),
-            scheduled.block(),
-            args!(&mut a, &mut b),
-        )?;
-        assert_eq!([a.to_vec()?, b.to_vec()?], wanted, "{nest:#?}\n{schedule}");
+        run(jit, nest, program, schedule, &wanted)?;
+        for (number, array) in
+            (0..schedule.loops.len()).flat_map(|number| (0..3).map(move |array| (number, array)))
+        {
+            let mut schedule = schedule.clone();
+            schedule.loops[number].shared = Slices::default().with(array);
+            if program.verify(&schedule, &nest.known()).is_ok() {
+                staged += 1;
+                run(jit, nest, program, &schedule, &wanted)?;
+            }
+        }
         Ok(())
     })?;
+    assert!(staged >= 10, "{staged} staged");
+    Ok(())
+}
+
+/// Runs a nest under a schedule: it gives what the sequential program does.
+fn run(
+    jit: &Jit,
+    nest: &Nest,
+    program: &Program,
+    schedule: &Schedule,
+    wanted: &[Vec<u32>; 3],
+) -> kiln::Result<()> {
+    let [a, b, c] = nest.arrays();
+    let (mut a, mut b, c) = (jit.upload(&a)?, jit.upload(&b)?, jit.upload(&c)?);
+    let scheduled = program.apply_for(schedule, &nest.known())?;
+    jit.launch(
+        scheduled.kernel(),
+        scheduled.grid(),
+        scheduled.block(),
+        args!(&mut a, &mut b, &c),
+    )?;
+    let got = [a.to_vec()?, b.to_vec()?, c.to_vec()?];
+    assert_eq!(&got, wanted, "{nest:#?}\n{schedule}");
     Ok(())
 }

@@ -30,6 +30,7 @@ mod block_orders;
 mod control;
 mod directives;
 pub mod directives_random;
+mod directives_shared;
 mod extensions;
 mod faults;
 pub mod files;
@@ -141,6 +142,7 @@ pub fn cases() -> Vec<Case> {
         control::CASES,
         directives::CASES,
         directives_random::CASES,
+        directives_shared::CASES,
         memory::CASES,
         memory_model::CASES,
         faults::CASES,

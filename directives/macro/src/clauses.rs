@@ -10,6 +10,7 @@ use syn::{Attribute, Error, Expr, Ident, Result, Token, parenthesized};
 pub(crate) enum Directive {
     Kernel(Grid),
     Partition(Partition),
+    Shared,
     Singular,
 }
 
@@ -40,6 +41,19 @@ impl Partition {
     }
 }
 
+/// What a block reads from shared memory in a turn of a loop.
+pub(crate) struct Shared {
+    pub(crate) slices: Vec<Ident>,
+}
+
+impl Shared {
+    /// The marks before the loop.
+    pub(crate) fn marks(&self) -> TokenStream {
+        let slices = &self.slices;
+        quote!(#(::kiln::directives::marks::shared(#slices.len() as u32);)*)
+    }
+}
+
 /// The directive that an attribute is.
 pub(crate) fn directive(attribute: &Attribute) -> Result<Option<Directive>> {
     let path = attribute.path();
@@ -47,6 +61,8 @@ pub(crate) fn directive(attribute: &Attribute) -> Result<Option<Directive>> {
         Directive::Kernel(attribute.parse_args()?)
     } else if path.is_ident("loop_partition") {
         Directive::Partition(attribute.parse_args()?)
+    } else if path.is_ident("shared") {
+        Directive::Shared
     } else if path.is_ident("singular") {
         attribute.meta.require_path_only()?;
         Directive::Singular
@@ -57,7 +73,7 @@ pub(crate) fn directive(attribute: &Attribute) -> Result<Option<Directive>> {
 
 /// Whether an attribute is a directive.
 pub(crate) fn is_directive(attribute: &Attribute) -> bool {
-    let names = ["kernel", "loop_partition", "singular"];
+    let names = ["kernel", "loop_partition", "shared", "singular"];
     names.iter().any(|name| attribute.path().is_ident(name))
 }
 
@@ -160,6 +176,32 @@ impl Parse for Partition {
                 input.span(),
                 "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
             )),
+        }
+    }
+}
+
+impl Parse for Shared {
+    fn parse(input: ParseStream<'_>) -> Result<Shared> {
+        let message =
+            "`shared` says which slices a block copies to shared memory: write `copyin(a, b)`";
+        let name: Ident = input
+            .parse()
+            .map_err(|error| Error::new(error.span(), message))?;
+        if name != "copyin" || !input.peek(syn::token::Paren) {
+            return Err(Error::new_spanned(name, message));
+        }
+        let inner;
+        parenthesized!(inner in input);
+        let whole = |error: Error| {
+            let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads";
+            Error::new(error.span(), message)
+        };
+        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner).map_err(whole)?;
+        match slices.is_empty() || !input.is_empty() {
+            true => Err(Error::new_spanned(name, message)),
+            false => Ok(Shared {
+                slices: slices.into_iter().collect(),
+            }),
         }
     }
 }

@@ -53,6 +53,7 @@ use proc_macro::TokenStream;
 /// | `#[kernel(tblock(..), thread(..), nowait)]` | on a block | the block runs on a grid of so many blocks and threads, which are expressions; with `nowait` the function goes on meanwhile |
 /// | `#[loop_partition(over_tblock(BLOCK), over_thread)]` | on a `for` in a region | its iterations are distributed, in chunks or with `CYCLIC` in turn |
 /// | `#[loop_partition(.., unsafe(independent))]` | there | the program promises that no iteration depends on another |
+/// | `#[shared(copyin(a, b))]` | there, or on another `for` in a region | before each turn a block copies to shared memory what its threads read of the slices in the turn, and they read it there |
 /// | `#[singular]` | on a block in a region | one thread of each block executes it |
 /// | `barrier!();` | in a region | all threads of a block wait for each other |
 ///

@@ -4,10 +4,10 @@ use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Error, Expr, Result, Stmt, Type, parse_quote};
+use syn::{Attribute, Block, Error, Expr, Result, Stmt, Type, parse_quote};
 
 use crate::capture::{Captures, Kind, Variables};
-use crate::clauses::{Directive, Grid, directive, is_directive};
+use crate::clauses::{Directive, Grid, Shared, directive, is_directive};
 use crate::sequential::{attributes_of, is_barrier};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
@@ -20,7 +20,7 @@ pub(crate) fn launch(
 ) -> Result<TokenStream> {
     let captures = Captures::of(block, variables)?;
     let mut marked = block.clone();
-    let mut marks = Marks::default();
+    let mut marks = Marks::new(&captures, variables);
     marks.visit_block_mut(&mut marked);
     if let Some(error) = marks.error {
         return Err(error);
@@ -112,16 +112,68 @@ pub(crate) fn present(name: &str) -> Ident {
 }
 
 /// Puts marks in the place of directives.
-#[derive(Default)]
-struct Marks {
+struct Marks<'c> {
+    captures: &'c Captures<'c>,
+    variables: &'c Variables,
     in_singular: bool,
     error: Option<Error>,
 }
 
-impl Marks {
+impl<'c> Marks<'c> {
+    fn new(captures: &'c Captures<'c>, variables: &'c Variables) -> Marks<'c> {
+        Marks {
+            captures,
+            variables,
+            in_singular: false,
+            error: None,
+        }
+    }
+
     fn refuse(&mut self, at: &dyn quote::ToTokens, message: &str) {
         let error = Error::new_spanned(at.to_token_stream(), message);
         self.error.get_or_insert(error);
+    }
+
+    /// The marks of a loop's directive `shared`.
+    fn shared(&mut self, expr: &Expr, attributes: &[Attribute]) -> Option<TokenStream> {
+        let (first, more) = attributes.split_first()?;
+        if let Some(second) = more.first() {
+            self.refuse(
+                second,
+                "one `shared` is enough: `copyin` takes several slices",
+            );
+        }
+        if !matches!(expr, Expr::ForLoop(_)) {
+            let message =
+                "`shared` is for a `for` loop: what it copies is what a turn of the loop reads";
+            self.refuse(first, message);
+        }
+        if self.in_singular {
+            let message = "`shared` within `singular`, which one thread of the block executes: take one of them away";
+            self.refuse(first, message);
+        }
+        let held: Shared = match first.parse_args() {
+            Ok(held) => held,
+            Err(error) => {
+                self.error.get_or_insert(error);
+                return None;
+            }
+        };
+        for slice in &held.slices {
+            let name = slice.to_string();
+            let used = self.captures.used.get(&name);
+            let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
+            match used {
+                None => self.refuse(slice, "no slice of this name is read in the region"),
+                Some(used) if used.writes => {
+                    let message = "the region writes this slice, and what is in shared memory would be the old elements: \
+                                   name slices that the region only reads";
+                    self.refuse(slice, message);
+                }
+                Some(_) => {}
+            }
+        }
+        Some(held.marks())
     }
 
     /// The statement of an expression with directives.
@@ -133,6 +185,10 @@ impl Marks {
             .cloned()
             .collect();
         attributes.retain(|attribute| !is_directive(attribute));
+        let (shared, found): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|attribute| attribute.path().is_ident("shared"));
+        let staged = self.shared(expr, &shared);
         let [attribute] = &found[..] else {
             if let Some(second) = found.get(1) {
                 self.refuse(
@@ -140,7 +196,9 @@ impl Marks {
                     "one directive is enough: `loop_partition` has all clauses of a loop",
                 );
             }
-            return None;
+            let staged = staged.filter(|_| found.is_empty())?;
+            visit_mut::visit_expr_mut(self, expr);
+            return Some(parse_quote!({ #staged #expr }));
         };
         let directive = match directive(attribute) {
             Ok(directive) => directive?,
@@ -149,6 +207,17 @@ impl Marks {
                 return None;
             }
         };
+        self.marked(directive, attribute, staged, expr)
+    }
+
+    /// The statement of an expression with a directive, and the marks of what it stages.
+    fn marked(
+        &mut self,
+        directive: Directive,
+        attribute: &Attribute,
+        staged: Option<TokenStream>,
+        expr: &mut Expr,
+    ) -> Option<Stmt> {
         match (directive, &*expr) {
             (Directive::Kernel(_), _) => {
                 self.refuse(
@@ -166,12 +235,14 @@ impl Marks {
             (Directive::Partition(partition), Expr::ForLoop(_)) => {
                 let marks = partition.marks();
                 visit_mut::visit_expr_mut(self, expr);
-                Some(parse_quote!({ #marks #expr }))
+                Some(parse_quote!({ #marks #staged #expr }))
             }
             (Directive::Partition(_), _) => {
                 self.refuse(attribute, "`loop_partition` is for a `for` loop");
                 None
             }
+            // They have been taken out of the list.
+            (Directive::Shared, _) => None,
             (Directive::Singular, Expr::Block(held)) => {
                 let mut block = held.block.clone();
                 let around = std::mem::replace(&mut self.in_singular, true);
@@ -187,7 +258,7 @@ impl Marks {
     }
 }
 
-impl VisitMut for Marks {
+impl VisitMut for Marks<'_> {
     fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         if is_barrier(statement) {
             *statement = parse_quote!(::kiln::prelude::barrier(););

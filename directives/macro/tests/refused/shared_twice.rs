@@ -1,0 +1,18 @@
+//! Two directives that say the same of one loop.
+
+use kiln::prelude::*;
+
+#[kiln::offload]
+fn f(x: &[u32], y: &mut [u32], n: usize) {
+    #[kernel(tblock(4), thread(4))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        #[shared(copyin(x))]
+        #[shared(copyin(x))]
+        for i in 0..n {
+            y[i] = x[i];
+        }
+    }
+}
+
+fn main() {}

@@ -1,0 +1,611 @@
+//! Sections: which elements of a slice the threads of a block read in one turn of a loop, as a box.
+//!
+//! An index is a sum of turns of loops. In one turn of a loop some of them are the same for all that the block executes
+//! side by side: those of loops around that are not distributed over threads. The others range: of a loop around that
+//! is distributed over threads, over the turns of one batch, and of a loop within, over all its turns. The section is
+//! the origin, which is the sum with each of these at its first turn, and from there a box: along each dimension so
+//! many elements that lie a stride apart. Reads whose origins differ by a number, as those of a stencil do, share a box
+//! that holds them all; others have boxes of their own.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use kiln_jit_core::ir::{Control, Function, Inst, Module, Read as Way, Source, Value, ValueDef};
+
+use crate::accesses::{Access, Accesses, Around};
+use crate::affine::{Affine, Atom, Form, Known, Step};
+use crate::error::DirectiveError;
+use crate::integer::{Linear, gcd};
+use crate::program::Program;
+use crate::schedule::{OverBlocks, Schedule};
+
+/// What ranges in one turn of the loop.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Ranging {
+    /// The thread's place along a dimension of the block.
+    Thread(usize),
+    /// The turn of a loop within, whose index grows by the step.
+    Turn { inst: Inst, step: i128 },
+}
+
+/// A part of a read's place in the box: `factor` times what ranges from 0 to below `count`.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Term {
+    pub(crate) ranging: Ranging,
+    pub(crate) count: i128,
+    pub(crate) factor: i128,
+}
+
+/// A place along a dimension of a box: a number and terms.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Place {
+    pub(crate) number: i128,
+    pub(crate) terms: Vec<Term>,
+}
+
+impl Place {
+    /// The smallest and the largest number that the place is.
+    fn range(&self) -> (i128, i128) {
+        let far = |term: &Term| term.factor * (term.count - 1);
+        let low: i128 = self.terms.iter().map(|term| far(term).min(0)).sum();
+        let high: i128 = self.terms.iter().map(|term| far(term).max(0)).sum();
+        (self.number + low, self.number + high)
+    }
+}
+
+/// A read of a section's elements.
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) load: Inst,
+    /// Along each dimension.
+    pub(crate) places: Vec<Place>,
+}
+
+/// A dimension of a box: the first place from the origin on, how many there are, and how many elements are from one to
+/// the next.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Dimension {
+    pub(crate) first: i128,
+    pub(crate) extent: i128,
+    pub(crate) stride: i128,
+}
+
+/// The elements of a slice that the threads of a block read in one turn of a loop, as a box of them.
+///
+/// ```
+/// use kiln::directives::{Known, Program, marks};
+/// use kiln::prelude::*;
+///
+/// #[device_fn]
+/// fn smooth(x: &[f32], y: &mut [f32], n: usize) {
+///     marks::partition(1, 1); // over_tblock over_thread
+///     marks::shared(x.len() as u32); // shared(copyin(x))
+///     for i in 1..n - 1 {
+///         y[i] = x[i - 1] + x[i] + x[i + 1];
+///     }
+/// }
+///
+/// # fn main() -> kiln::Result<()> {
+/// let program = Program::of(&DeviceFn::of::<smooth>()?)?;
+/// let known = [Known::Length(100), Known::Length(100), Known::Number(100)];
+/// let sections = program.sections(&program.schedule(&[4], &[8]), &known)?;
+/// // The 8 threads of a block read 8 elements and one at each side.
+/// assert_eq!(sections[0].to_string(), "`x` in loop 0: 10 elements, strides 1");
+/// assert_eq!((sections[0].slice(), sections[0].in_loop()), ("x", 0));
+/// assert_eq!((sections[0].extents(), sections[0].strides()), (vec![10], vec![1]));
+/// assert_eq!(sections[0].bytes(), 40);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Section {
+    name: String,
+    number: usize,
+    bytes: u64,
+    /// The parameter.
+    pub(crate) slice: Value,
+    /// The index of the first read, which is the origin where all that ranges is at its first turn.
+    pub(crate) index: Value,
+    /// Whether the index is of an unsigned type and the sum may be below 0, as of `x[i - 1]` that is not read where `i`
+    /// is 0.
+    pub(crate) is_signed: bool,
+    /// Whether the slice has all elements of the box, whatever the turns of loops around are.
+    pub(crate) is_within: bool,
+    /// The loops around, up to the one that stages.
+    pub(crate) around: Vec<Inst>,
+    /// Of falling strides.
+    pub(crate) dims: Vec<Dimension>,
+    pub(crate) reads: Vec<Read>,
+}
+
+impl Section {
+    /// The name of the slice.
+    pub fn slice(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of the loop, in one turn of which these are read.
+    pub fn in_loop(&self) -> usize {
+        self.number
+    }
+
+    /// How many elements there are along each dimension. None: one element in all.
+    pub fn extents(&self) -> Vec<u64> {
+        self.dims.iter().map(|dim| dim.extent as u64).collect()
+    }
+
+    /// How many elements of the slice are from one place to the next, along each dimension.
+    pub fn strides(&self) -> Vec<u64> {
+        self.dims.iter().map(|dim| dim.stride as u64).collect()
+    }
+
+    /// The bytes of all elements.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// How many elements there are; less than 2^31, as their bytes fit into shared memory.
+    pub(crate) fn len(&self) -> i128 {
+        self.dims.iter().map(|dim| dim.extent).product()
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let list = |numbers: &[u64]| {
+            let all: Vec<_> = numbers.iter().map(u64::to_string).collect();
+            all.join(" x ")
+        };
+        let (extents, strides) = (self.extents(), self.strides());
+        write!(f, "`{}` in loop {}: ", self.name, self.number)?;
+        match extents.is_empty() {
+            true => f.write_str("1 element"),
+            false => write!(f, "{} elements, strides {}", list(&extents), list(&strides)),
+        }
+    }
+}
+
+/// The most bytes of shared memory that a kernel declares (CUDA guide, "Compute Capabilities").
+pub(crate) const MAX_BYTES: u64 = 48 * 1024;
+
+/// The sections of all slices that a schedule stages, in the order of the loops.
+pub(crate) fn sections(
+    program: &Program,
+    schedule: &Schedule,
+    known: &[Known],
+) -> Result<Vec<Section>, DirectiveError> {
+    if schedule.loops.iter().all(|held| held.shared.is_empty()) {
+        return Ok(Vec::new());
+    }
+    let accesses = Accesses::of(program, schedule)?;
+    let mut search = Search {
+        program,
+        schedule,
+        affine: Affine::new(program.function(), known),
+        found: Vec::new(),
+    };
+    for (number, &(inst, _)) in program.loops.iter().enumerate() {
+        for param in schedule.loops[number].shared.numbers() {
+            search.slice(&accesses, (number, inst), param)?;
+        }
+    }
+    search.fits()?;
+    Ok(search.found)
+}
+
+struct Search<'p> {
+    program: &'p Program,
+    schedule: &'p Schedule,
+    affine: Affine<'p>,
+    found: Vec<Section>,
+}
+
+/// A read, its origin, and by how much its index grows with each turn of what ranges.
+struct Sum {
+    load: Inst,
+    index: Value,
+    is_signed: bool,
+    origin: Linear,
+    around: Vec<Inst>,
+    terms: Vec<Term>,
+}
+
+/// What is wrong with an index that is no sum.
+const NOT_AFFINE: &str = "an index of it is not a sum of the loops' counters times numbers: stage slices whose indices \
+                          are, and let `Program::apply_for` know the numbers of the launch";
+
+impl Search<'_> {
+    fn refuse(&self, at: Inst, slice: &str, problem: &'static str) -> DirectiveError {
+        DirectiveError::Shared {
+            place: self
+                .program
+                .place(self.program.function().insts[at].location),
+            slice: slice.to_owned(),
+            problem,
+        }
+    }
+
+    /// Finds the sections of a slice in a loop.
+    fn slice(
+        &mut self,
+        accesses: &Accesses,
+        (number, inst): (usize, Inst),
+        param: u32,
+    ) -> Result<(), DirectiveError> {
+        let function = self.program.function();
+        let Some(data) = function.params.get(param as usize) else {
+            return Err(self.refuse(inst, &param.to_string(), "the region has no such parameter"));
+        };
+        let (slice, name) = (data.value, &data.name);
+        let writes = accesses
+            .all
+            .iter()
+            .find(|access| access.base == slice && access.writes);
+        if let Some(write) = writes {
+            return Err(self.refuse(
+                write.inst,
+                name,
+                "the region writes it, and what is in shared memory would be the old elements: stage slices that \
+                 the region only reads",
+            ));
+        }
+        let is_within = |access: &&Access| access.loops.iter().any(|held| held.inst == inst);
+        let mut sums = Vec::new();
+        let own = accesses.all.iter().filter(|access| access.base == slice);
+        for access in own.filter(is_within) {
+            let sum = self.sum(access, inst);
+            sums.push(sum.map_err(|problem| self.refuse(access.inst, name, problem))?);
+        }
+        if sums.is_empty() {
+            return Err(self.refuse(
+                inst,
+                name,
+                "nothing in the loop reads an element of it: take it out of the clause",
+            ));
+        }
+        let taken = |sum: &&Sum| {
+            let mut reads = self.found.iter().flat_map(|section| &section.reads);
+            reads.any(|read| read.load == sum.load)
+        };
+        if sums.iter().find(taken).is_some() {
+            return Err(self.refuse(
+                inst,
+                name,
+                "a loop around stages it, too: take it out of one of the clauses",
+            ));
+        }
+        self.add(sums, (number, inst), slice, name)
+    }
+
+    /// Adds the sections of reads: one for those whose origins differ by a number.
+    fn add(
+        &mut self,
+        mut sums: Vec<Sum>,
+        (number, inst): (usize, Inst),
+        slice: Value,
+        name: &str,
+    ) -> Result<(), DirectiveError> {
+        let types = &self.program.module.types;
+        let function = self.program.function();
+        let element = types.as_slice(function.type_of(slice));
+        let layout = element.and_then(|(address, _)| types.layout(address.pointee));
+        let size = layout
+            .expect("what is read by index is a slice of values")
+            .size;
+        while !sums.is_empty() {
+            let origin = sums[0].origin.clone();
+            let is_like = |sum: &Sum| {
+                let between = sum.origin.plus(&origin, -1);
+                between.is_some_and(|between| between.as_number().is_some())
+            };
+            let (own, rest): (Vec<_>, Vec<_>) = sums.into_iter().partition(is_like);
+            sums = rest;
+            let (index, is_signed) = (own[0].index, own[0].is_signed);
+            let around = own[0].around.clone();
+            let boxed = boxed(own, &origin);
+            let too_large = "the elements of it that a block reads in one turn are too many for shared memory: stage in \
+                             a loop with fewer of them, of parts of the loop, or give the block fewer threads";
+            let Some((dims, reads)) = boxed else {
+                return Err(self.refuse(inst, name, too_large));
+            };
+            let len = dims
+                .iter()
+                .try_fold(1i128, |len, dim| len.checked_mul(dim.extent));
+            let bytes = len.and_then(|len| len.checked_mul(size.into()));
+            let Some(bytes) = bytes.filter(|&bytes| bytes <= MAX_BYTES.into()) else {
+                return Err(self.refuse(inst, name, too_large));
+            };
+            let is_within = self.is_within(&origin, &dims, slice).unwrap_or(false);
+            self.found.push(Section {
+                name: name.to_owned(),
+                number,
+                bytes: bytes as u64,
+                slice,
+                index,
+                is_signed,
+                is_within,
+                around,
+                dims,
+                reads,
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether a slice has all elements of a box, whatever the turns of loops around are.
+    fn is_within(&mut self, origin: &Linear, dims: &[Dimension], slice: Value) -> Option<bool> {
+        let (mut low, mut high) = self.affine.range_of(origin)?;
+        for dim in dims {
+            low += dim.first * dim.stride;
+            high += (dim.first + dim.extent - 1) * dim.stride;
+        }
+        Some(low >= 0 && high < self.affine.length(slice)?)
+    }
+
+    /// All sections together have to fit.
+    fn fits(&self) -> Result<(), DirectiveError> {
+        let mut bytes = 0;
+        for section in &self.found {
+            bytes += section.bytes;
+            if bytes > MAX_BYTES {
+                let at = self.program.loops[section.number].0;
+                return Err(self.refuse(
+                    at,
+                    &section.name,
+                    "what the region stages before it leaves too little of shared memory, of which there are 48 KiB: \
+                     stage fewer slices, or smaller parts",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The index of a read as a sum; what is wrong with it.
+    fn sum(&mut self, access: &Access, inst: Inst) -> Result<Sum, &'static str> {
+        let index = self.index(access)?;
+        let depth = access.loops.iter().position(|held| held.inst == inst);
+        let depth = depth.expect("the loop is around the access");
+        let outer = access.loops[depth].depth;
+        let mut around = access.way[..outer].iter();
+        if around.any(|held| self.program.singular.contains_key(&held.inst)) {
+            return Err(
+                "one thread of the block executes the loop, and shares nothing with others: take the clause away",
+            );
+        }
+        let form = self.form(access, index).ok_or(NOT_AFFINE)?;
+        let around = access.loops[..=depth].iter();
+        let mut sum = Sum {
+            load: access.inst,
+            index,
+            is_signed: !form.is_exact(),
+            origin: Linear::number(form.sum.number),
+            around: around.map(|held| held.inst).collect(),
+            terms: Vec::new(),
+        };
+        let atoms = form.sum.factors.iter().enumerate();
+        for (atom, &factor) in atoms.filter(|(_, factor)| **factor != 0) {
+            let Atom::Turn(turned) = self.affine.atoms[atom] else {
+                return Err(NOT_AFFINE);
+            };
+            let place = access.loops.iter().position(|held| held.inst == turned);
+            let place = place.ok_or(NOT_AFFINE)?;
+            let (held, is_around) = (access.loops[place], place <= depth);
+            if is_around {
+                let origin = sum.origin.plus(&Linear::variable(atom), factor);
+                sum.origin = origin.ok_or(NOT_AFFINE)?;
+            } else if held.schedule.partition.over_blocks.is_some() {
+                return Err(
+                    "a loop within the one that stages it is distributed over blocks, of which each has a part: stage it \
+                     in that one",
+                );
+            }
+            match self.ranging(&held, is_around) {
+                Some((_, 1)) | None => {}
+                Some((ranging, count)) => sum.terms.push(Term {
+                    ranging,
+                    count,
+                    factor,
+                }),
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The index of an element that is read whole.
+    fn index(&self, access: &Access) -> Result<Value, &'static str> {
+        let data = &self.program.function().insts[access.inst].data;
+        let source = data.facts(&self.program.module.intrinsics).source;
+        match (source, access.steps.as_deref()) {
+            (
+                Source::Memory {
+                    read: Way::Plain, ..
+                },
+                Some([Step::Index { index, of: Some(_) }]),
+            ) => Ok(*index),
+            _ => Err(
+                "it is read here by something else than `x[i]`, as a field or a part of it is: read whole elements",
+            ),
+        }
+    }
+
+    /// An index as a sum that is the index wherever the slice has the element.
+    fn form(&mut self, access: &Access, index: Value) -> Option<Form> {
+        let (module, function) = (&self.program.module, self.program.function());
+        if !can_be_copied(module, function, index, &mut HashSet::new()) {
+            return None;
+        }
+        let form = self.affine.form(index)?;
+        let length = self.affine.length(access.base);
+        // An index below the length is the sum itself if both are no farther from 0 than half of the type's size.
+        let is_short = length.is_some_and(|length| length <= form.size() / 2);
+        (form.is_exact() || form.is_signed() && is_short).then_some(form)
+    }
+
+    /// What ranges of a loop, and how far; nothing of a loop around that is not distributed over threads.
+    fn ranging(&mut self, held: &Around, is_around: bool) -> Option<(Ranging, i128)> {
+        let turns = self.affine.turns(held.inst)?;
+        let most = turns.most.max(1);
+        if !is_around {
+            let (inst, step) = (held.inst, turns.step);
+            return Some((Ranging::Turn { inst, step }, most));
+        }
+        let partition = held.schedule.partition;
+        if !partition.over_threads {
+            return None;
+        }
+        let threads = i128::from(*self.schedule.threads.get(held.levels.threads)?);
+        let share = match partition.over_blocks {
+            Some(OverBlocks::Block) => {
+                let blocks = i128::from(*self.schedule.blocks.get(held.levels.blocks)?).max(1);
+                most / blocks + i128::from(most % blocks != 0)
+            }
+            Some(OverBlocks::Cyclic) | None => most,
+        };
+        Some((Ranging::Thread(held.levels.threads), threads.min(share)))
+    }
+}
+
+/// Whether an integer is computed of parameters and indices of loops alone, so that it can be computed for other indices.
+fn can_be_copied(
+    module: &Module,
+    function: &Function,
+    value: Value,
+    seen: &mut HashSet<Value>,
+) -> bool {
+    if !seen.insert(value) {
+        return true;
+    }
+    match function.values[value].def {
+        ValueDef::Param(_) => true,
+        ValueDef::Index(inst) => match function.insts[inst].data.control() {
+            Control::For {
+                bounds: [start, ..],
+                ..
+            } => can_be_copied(module, function, start, seen),
+            _ => false,
+        },
+        ValueDef::Inst(inst) => {
+            let data = &function.insts[inst].data;
+            let facts = data.facts(&module.intrinsics);
+            let acts = facts.reads || facts.writes || facts.assumes || facts.steers || facts.meets;
+            let is_pure = matches!(facts.source, Source::Operands);
+            let mut can = is_pure && facts.check.is_none() && !acts;
+            data.for_each_operand(|operand| {
+                can = can && can_be_copied(module, function, operand, seen)
+            });
+            can
+        }
+    }
+}
+
+/// The smallest box that holds reads whose origins differ by numbers from one; `None` if its numbers become too large.
+fn boxed(sums: Vec<Sum>, origin: &Linear) -> Option<(Vec<Dimension>, Vec<Read>)> {
+    // Products of two of these, and sums of many, are numbers of 128 bits.
+    let far = 1i128 << 50;
+    let mut strides: Vec<i128> = Vec::new();
+    for term in sums.iter().flat_map(|sum| &sum.terms) {
+        if term.factor.abs() >= far || term.count >= far {
+            return None;
+        }
+        strides.push(term.factor.abs());
+    }
+    strides.sort_unstable();
+    strides.dedup();
+    strides.reverse();
+    let ahead: Vec<i128> = sums
+        .iter()
+        .map(|sum| sum.origin.number - origin.number)
+        .collect();
+    if ahead.iter().any(|ahead| ahead.abs() >= far) {
+        return None;
+    }
+    let split = loop {
+        let split: Vec<_> = ahead.iter().map(|&ahead| split(ahead, &strides)).collect();
+        let rest = split.iter().fold(0, |all, &(_, rest)| gcd(all, rest.abs()));
+        match rest {
+            0 => break split,
+            // Less than half of each stride that is there.
+            rest => strides.push(rest),
+        }
+    };
+    let reads = sums.into_iter().zip(split).map(|(sum, (numbers, _))| {
+        let mut places: Vec<_> = numbers
+            .into_iter()
+            .map(|number| Place {
+                number,
+                terms: Vec::new(),
+            })
+            .collect();
+        for term in sum.terms {
+            let mut along = strides.iter();
+            let dim = along.position(|&stride| stride == term.factor.abs());
+            let factor = term.factor.signum();
+            places[dim.expect("each is a stride")]
+                .terms
+                .push(Term { factor, ..term });
+        }
+        let load = sum.load;
+        Read { load, places }
+    });
+    let mut reads: Vec<Read> = reads.collect();
+    merge(&mut strides, &mut reads);
+    let dims = strides.iter().enumerate().map(|(dim, &stride)| {
+        let (first, extent) = spanned(&reads, dim);
+        Dimension {
+            first,
+            extent,
+            stride,
+        }
+    });
+    Some((dims.collect(), reads))
+}
+
+/// A number as numbers of strides, of the largest first, each to the nearest; and the rest.
+fn split(ahead: i128, strides: &[i128]) -> (Vec<i128>, i128) {
+    let mut rest = ahead;
+    let mut along = |&stride: &i128| {
+        let number = (2 * rest + stride).div_euclid(2 * stride);
+        rest -= number * stride;
+        number
+    };
+    (strides.iter().map(&mut along).collect(), rest)
+}
+
+/// The first place of reads along a dimension, and how many there are up to the last.
+fn spanned(reads: &[Read], dim: usize) -> (i128, i128) {
+    let ranges = reads.iter().map(|read| read.places[dim].range());
+    let (low, high) = ranges.fold((i128::MAX, i128::MIN), |all, range| {
+        (all.0.min(range.0), all.1.max(range.1))
+    });
+    (low, high - low + 1)
+}
+
+/// Makes one of two dimensions where steps along the longer stride lead to what the shorter one reaches, or next to it:
+/// the elements are those of one run then, and each is there once.
+fn merge(strides: &mut Vec<i128>, reads: &mut [Read]) {
+    let mut dim = strides.len();
+    while dim > 1 {
+        dim -= 1;
+        let (long, short) = (strides[dim - 1], strides[dim]);
+        let steps = long / short;
+        if long % short != 0 || spanned(reads, dim).1 < steps {
+            continue;
+        }
+        for read in &mut *reads {
+            let longer = read.places.remove(dim - 1);
+            let place = &mut read.places[dim - 1];
+            place.number += longer.number * steps;
+            let further = |term: Term| Term {
+                factor: term.factor * steps,
+                ..term
+            };
+            place.terms.extend(longer.terms.into_iter().map(further));
+        }
+        strides.remove(dim - 1);
+        // The dimension before may reach this one now.
+        dim = strides.len();
+    }
+}
+
+#[cfg(test)]
+mod tests;

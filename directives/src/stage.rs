@@ -1,0 +1,398 @@
+//! Staging: what a block reads of a slice in one turn of a loop, read from shared memory.
+//!
+//! Before each turn all threads of the block come together at a barrier, behind which nobody reads the elements of the
+//! turn before any more. Then they copy the section of each slice to shared memory, neighbours neighbouring elements,
+//! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read. In the
+//! turn the slice's elements are read from there. The index of the slice is checked as before, and the region does not
+//! write the slice, so that the elements are those that the sequential program reads.
+
+use std::collections::{BTreeMap, HashMap};
+
+use kiln_jit_core::ir::{
+    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, SharedData, SharedVar,
+    Type, Unroll, Value, ValueDef,
+};
+
+use crate::affine::{Affine, Known};
+use crate::apply::Rewrite;
+use crate::emit::Emit;
+use crate::error::DirectiveError;
+use crate::grid::Grid;
+use crate::program::Program;
+use crate::schedule::Schedule;
+use crate::section::{Ranging, Read, Section, sections};
+
+/// A program with barriers where turns begin that stage, and what they stage.
+pub(crate) struct Staged {
+    pub(crate) program: Program,
+    /// By barrier.
+    pub(crate) stages: BTreeMap<Inst, Stage>,
+}
+
+/// What is staged before a turn of a loop.
+#[derive(Debug, Default)]
+pub(crate) struct Stage {
+    tiles: Vec<Tile>,
+}
+
+/// A section in shared memory.
+#[derive(Debug)]
+struct Tile {
+    section: Section,
+    shared: SharedVar,
+    /// The type of the address of all elements there.
+    array: Type,
+    element: Element,
+}
+
+/// The types of an element.
+#[derive(Debug)]
+struct Element {
+    ty: Type,
+    /// Of the address in the slice.
+    in_slice: Type,
+    in_shared: Type,
+}
+
+impl Staged {
+    /// A program as a schedule stages it.
+    pub(crate) fn of(
+        program: &Program,
+        schedule: &Schedule,
+        known: &[Known],
+    ) -> Result<Staged, DirectiveError> {
+        let mut staged = Staged {
+            program: program.clone(),
+            stages: BTreeMap::new(),
+        };
+        let mut barriers: HashMap<usize, Inst> = HashMap::new();
+        for section in sections(program, schedule, known)? {
+            let number = section.in_loop();
+            let inst = program.loops[number].0;
+            let barrier = *barriers
+                .entry(number)
+                .or_insert_with(|| staged.barrier_in(inst));
+            let tile = staged.tile(section);
+            staged.stages.entry(barrier).or_default().tiles.push(tile);
+        }
+        Ok(staged)
+    }
+
+    fn function(&mut self) -> &mut Function {
+        &mut self.program.module.functions[self.program.kernel]
+    }
+
+    /// Puts a barrier before what is in a loop.
+    fn barrier_in(&mut self, inst: Inst) -> Inst {
+        let function = self.function();
+        let body = function.insts[inst].data.regions().into_iter().next();
+        let body = body.expect("a schedule's loops have bodies");
+        let at = function.insts[inst].location;
+        let barrier = function.new_inst(InstData::Barrier, Type::UNIT, at);
+        function.regions[body].insts.insert(0, barrier);
+        barrier
+    }
+
+    /// Declares the shared memory of a section.
+    fn tile(&mut self, section: Section) -> Tile {
+        let ty = self.function().type_of(section.slice);
+        let types = &mut self.program.module.types;
+        let (slice, _) = types.as_slice(ty).expect("sections are of slices");
+        let layout = types
+            .layout(slice.pointee)
+            .expect("their elements have a size");
+        let array = types.array(slice.pointee, section.len() as u64);
+        let element = Element {
+            ty: slice.pointee,
+            in_slice: types.pointer(slice.pointee, slice.space, slice.mutable),
+            in_shared: types.pointer(slice.pointee, AddressSpace::Shared, true),
+        };
+        let of_all = types.pointer(array, AddressSpace::Shared, true);
+        let shared = self.function().shared.push(SharedData {
+            name: format!("offload.{}", section.slice()),
+            ty: array,
+            align: layout.align as u32,
+        });
+        Tile {
+            section,
+            shared,
+            array: of_all,
+            element,
+        }
+    }
+
+    /// Instructions that end the launch if its arguments are others than those that the sections are for.
+    pub(crate) fn assert_known(&mut self, known: &[Known]) -> Vec<Inst> {
+        if self.stages.is_empty() {
+            return Vec::new();
+        }
+        let function = self.program.function();
+        let mut affine = Affine::new(function, known);
+        let params = function.params.iter().map(|param| param.value);
+        let asked = params.zip(known).filter_map(|(param, known)| match known {
+            Known::Number(_) => Some((param, affine.form(param)?.sum.as_number()?)),
+            Known::Length(_) => Some((param, affine.length(param)?)),
+            Known::Nothing => None,
+        });
+        let asked: Vec<_> = asked.collect();
+        let function = &mut self.program.module.functions[self.program.kernel];
+        let at = function.location;
+        let mut emit = Emit::new(function, at);
+        for (param, number) in asked {
+            let value = match emit.function.type_of(param).as_scalar() {
+                Some(_) => param,
+                None => emit.len(param),
+            };
+            let number = emit.int(number, emit.function.type_of(value));
+            let same = emit.compare(CompareOp::Eq, value, number);
+            let message = "a kernel that stages slices in shared memory is for the numbers and lengths that it was made \
+                           for";
+            emit.assert(same, message, [value, number]);
+        }
+        emit.list
+    }
+
+    /// Lets reads in the turns read shared memory. The grid is known there, but not yet part of the program.
+    pub(crate) fn redirect(&mut self, grid: &Grid) {
+        let (module, kernel) = (&mut self.program.module, self.program.kernel);
+        let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
+        for tile in tiles {
+            for read in &tile.section.reads {
+                redirect(&mut module.functions[kernel], grid, tile, read);
+            }
+        }
+    }
+}
+
+/// Lets a read read the tile.
+fn redirect(function: &mut Function, grid: &Grid, tile: &Tile, read: &Read) {
+    let at = function.insts[read.load].location;
+    let mut emit = Emit::new(function, at);
+    let place = place_in(&mut emit, grid, tile, read);
+    let ptr = tile.address(&mut emit, place);
+    let list = emit.list;
+    // The address is all that a read takes.
+    function.insts[read.load].data.map_operands(|_| ptr);
+    let mut found = None;
+    function.for_each_inst(|region, inst| {
+        if inst == read.load {
+            found = Some(region);
+        }
+    });
+    if let Some(region) = found {
+        let insts = &mut function.regions[region].insts;
+        let place = insts.iter().position(|&inst| inst == read.load);
+        let place = place.unwrap_or(0);
+        insts.splice(place..place, list);
+    }
+}
+
+/// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
+fn place_in(emit: &mut Emit<'_>, grid: &Grid, tile: &Tile, read: &Read) -> Value {
+    let mut pitch = tile.section.len();
+    let (mut number, mut parts) = (0, Vec::new());
+    for (dim, place) in tile.section.dims.iter().zip(&read.places) {
+        pitch /= dim.extent;
+        number += (place.number - dim.first) * pitch;
+        for term in &place.terms {
+            let mut part = match term.ranging {
+                Ranging::Thread(level) => grid.threads[level].index,
+                Ranging::Turn { inst, step } => turn(emit, inst, step),
+            };
+            if term.factor < 0 {
+                number += term.factor * (term.count - 1) * pitch;
+                let last = emit.int(term.count - 1, Type::U32);
+                part = emit.binary(BinaryOp::Sub, last, part);
+            }
+            let factor = emit.int(term.factor.abs() * pitch, Type::U32);
+            parts.push(emit.binary(BinaryOp::Mul, part, factor));
+        }
+    }
+    let number = emit.int(number, Type::U32);
+    let add = |sum, part| emit.binary(BinaryOp::Add, sum, part);
+    parts.into_iter().fold(number, add)
+}
+
+/// The turn of a loop around what is written, counted from 0, as a `u32`.
+fn turn(emit: &mut Emit<'_>, inst: Inst, step: i128) -> Value {
+    let Control::For { index, bounds, .. } = emit.function.insts[inst].data.control() else {
+        unreachable!("what ranges is the turn of a `for`");
+    };
+    let start = bounds[0];
+    let [from, to] = if step > 0 {
+        [start, index]
+    } else {
+        [index, start]
+    };
+    let ahead = emit.binary(BinaryOp::Sub, to, from);
+    // The difference of two numbers of a signed type may be none of it.
+    let unsigned = integer_like(emit, ahead, [Type::U8, Type::U16, Type::U32, Type::U64]);
+    let ahead = emit.cast(ahead, unsigned);
+    let size = emit.int(step.abs(), unsigned);
+    let turn = emit.binary(BinaryOp::Div, ahead, size);
+    emit.cast(turn, Type::U32)
+}
+
+/// The type of a list that has the size of an integer.
+fn integer_like(emit: &Emit<'_>, value: Value, types: [Type; 4]) -> Type {
+    let scalar = emit.function.type_of(value).as_scalar();
+    let number = match scalar.map_or(64, kiln_jit_core::ir::Scalar::bits) {
+        8 => 0,
+        16 => 1,
+        32 => 2,
+        _ => 3,
+    };
+    types[number]
+}
+
+impl Tile {
+    /// The address of an element.
+    fn address(&self, emit: &mut Emit<'_>, index: Value) -> Value {
+        let ptr = emit.value(InstData::SharedAddr(self.shared), self.array);
+        let data = InstData::ElementPtr {
+            ptr,
+            index,
+            checked: false,
+        };
+        emit.value(data, self.element.in_shared)
+    }
+
+    /// Copies the section to shared memory, as thread `own` of `threads`.
+    fn fill(&self, emit: &mut Emit<'_>, origin: Value, own: Value, threads: i128) {
+        let len = self.section.len();
+        let bounds =
+            [0, (len + threads - 1) / threads, 1].map(|number| emit.int(number, Type::U32));
+        let origin = match self.section.is_signed {
+            true => {
+                let signed = [Type::I8, Type::I16, Type::I32, Type::I64];
+                let signed = integer_like(emit, origin, signed);
+                emit.cast(origin, signed)
+            }
+            false => origin,
+        };
+        let origin = emit.cast(origin, Type::I64);
+        let dims = self.section.dims.iter();
+        let ahead = dims.map(|dim| dim.first * dim.stride).sum();
+        let ahead = emit.int(ahead, Type::I64);
+        let origin = emit.binary(BinaryOp::Add, origin, ahead);
+        emit.for_(bounds, Unroll::Auto, |emit, round| {
+            let threads_of_all = emit.int(threads, Type::U32);
+            let before = emit.binary(BinaryOp::Mul, round, threads_of_all);
+            let number = emit.binary(BinaryOp::Add, before, own);
+            if len % threads == 0 {
+                return self.copy(emit, origin, number);
+            }
+            let len = emit.int(len, Type::U32);
+            let is_there = emit.compare(CompareOp::Lt, number, len);
+            let copy = emit.region(|emit| self.copy(emit, origin, number));
+            emit.if_(is_there, copy);
+        });
+    }
+
+    /// Copies one element, if the slice has it.
+    fn copy(&self, emit: &mut Emit<'_>, origin: Value, number: Value) {
+        let (mut rest, mut from) = (number, origin);
+        for (position, dim) in self.section.dims.iter().enumerate().rev() {
+            let extent = emit.int(dim.extent, Type::U32);
+            let place = match position {
+                0 => rest,
+                _ => emit.binary(BinaryOp::Rem, rest, extent),
+            };
+            rest = match position {
+                0 => rest,
+                _ => emit.binary(BinaryOp::Div, rest, extent),
+            };
+            let place = emit.cast(place, Type::I64);
+            let stride = emit.int(dim.stride, Type::I64);
+            let ahead = emit.binary(BinaryOp::Mul, place, stride);
+            from = emit.binary(BinaryOp::Add, from, ahead);
+        }
+        let slice = self.section.slice;
+        let copy = |emit: &mut Emit<'_>| {
+            let data = InstData::SliceIndex {
+                slice,
+                index: from,
+                checked: false,
+            };
+            let element = emit.value(data, self.element.in_slice);
+            let value = emit.load(element, self.element.ty);
+            let to = self.address(emit, number);
+            emit.store(to, value);
+        };
+        if self.section.is_within {
+            return copy(emit);
+        }
+        let (zero, len) = (emit.int(0, Type::I64), emit.len(slice));
+        let len = emit.cast(len, Type::I64);
+        let is_behind = emit.compare(CompareOp::Ge, from, zero);
+        let is_before = emit.compare(CompareOp::Lt, from, len);
+        let is_there = emit.binary(BinaryOp::And, is_behind, is_before);
+        let copy = emit.region(copy);
+        emit.if_(is_there, copy);
+    }
+}
+
+impl Rewrite<'_> {
+    /// What stands in the place of a stage's barrier.
+    pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage) -> Vec<Inst> {
+        let at = self.location(barrier);
+        let (program, grid) = (self.program, self.grid);
+        let threads = &self.schedule.threads;
+        let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
+        emit.list.push(barrier);
+        let mut own = grid.threads[0].index;
+        for (dim, &extent) in grid.threads.iter().zip(threads).skip(1) {
+            let extent = emit.int(extent.into(), Type::U32);
+            own = emit.binary(BinaryOp::Mul, own, extent);
+            own = emit.binary(BinaryOp::Add, own, dim.index);
+        }
+        let count = threads.iter().map(|&extent| i128::from(extent)).product();
+        for tile in &stage.tiles {
+            let mut origin = Origin {
+                function: program.function(),
+                around: &tile.section.around,
+                firsts: &self.firsts,
+                copies: HashMap::new(),
+            };
+            let origin = origin.copy(&mut emit, tile.section.index);
+            tile.fill(&mut emit, origin, own, count);
+        }
+        emit.barrier();
+        emit.list
+    }
+}
+
+/// An index where all that ranges is at its first turn.
+struct Origin<'r> {
+    function: &'r Function,
+    around: &'r [Inst],
+    /// By distributed loop: the index of the block's first thread.
+    firsts: &'r HashMap<Inst, Value>,
+    copies: HashMap<Value, Value>,
+}
+
+impl Origin<'_> {
+    /// A value computed again, with these indices.
+    fn copy(&mut self, emit: &mut Emit<'_>, value: Value) -> Value {
+        if let Some(&copy) = self.copies.get(&value) {
+            return copy;
+        }
+        let copy = match self.function.values[value].def {
+            ValueDef::Param(_) => value,
+            ValueDef::Index(inst) => match self.function.insts[inst].data.control() {
+                Control::For {
+                    bounds: [start, ..],
+                    ..
+                } if !self.around.contains(&inst) => self.copy(emit, start),
+                _ => self.firsts.get(&inst).copied().unwrap_or(value),
+            },
+            ValueDef::Inst(inst) => {
+                let mut data = self.function.insts[inst].data.clone();
+                data.map_operands(|operand| self.copy(emit, operand));
+                emit.value(data, self.function.type_of(value))
+            }
+        };
+        self.copies.insert(value, copy);
+        copy
+    }
+}
