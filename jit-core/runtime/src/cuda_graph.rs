@@ -127,17 +127,30 @@ impl BackendGraph for DeviceGraph {
         Some(launch.node.passed_mut())
     }
 
-    fn set_block(&mut self, at: usize) -> Result<()> {
-        match self.launches.get(at) {
-            Some(Some(launch)) => Ok(self.graph.set_launch(at, &launch.node)?),
-            _ => Err(DeviceError::Internal("a step of a graph is no launch")),
+    fn write_numbers(&mut self, places: &[(usize, ParamSlot)], number: u64) -> Result<()> {
+        for &(at, slot) in places {
+            let Some(Some(launch)) = self.launches.get_mut(at) else {
+                return Err(DeviceError::Internal("a step of a graph is no launch"));
+            };
+            slot.write_number(launch.node.passed_mut(), number);
         }
+        Ok(())
+    }
+
+    fn set_blocks(&mut self, steps: &mut Vec<usize>) -> Result<()> {
+        while let Some(&at) = steps.last()
+            && let Some(Some(launch)) = self.launches.get(at)
+        {
+            self.graph.set_launch(at, &launch.node)?;
+            steps.pop();
+        }
+        Ok(())
     }
 
     fn set(&mut self, at: usize, step: &Step<'_>) -> Result<()> {
         match plain_node(step) {
             Some(node) => Ok(self.graph.set(at, node)?),
-            None => self.set_block(at),
+            None => Err(DeviceError::Internal("a launch of a graph is set as such")),
         }
     }
 

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kiln_ir::abi::LaunchArgs;
+use kiln_ir::abi::{LaunchArgs, ParamSlot};
 use kiln_ir::code::KernelInfo;
 use kiln_ir::launch::LaunchConfig;
 
@@ -60,15 +60,23 @@ pub trait BackendGraph: Send + Sync {
     }
 
     /// What a step passes that is a launch, as the kernel's layout has it, to be written in place; `None` of any other step.
-    /// The device's own part of it stays. Launches of the graph see it once it was [set](BackendGraph::set_block).
+    /// The device's own part of it stays. Launches of the graph see it once it was [set](BackendGraph::set_blocks).
     fn block_mut(&mut self, at: usize) -> Option<&mut [u8]>;
 
-    /// Has launches of the graph from now on pass what [`BackendGraph::block_mut`] of the step has, behind
-    /// [`BackendGraph::begin`]. Those that were made before are as they were.
+    /// Writes a number to the blocks of launches, to each step's slot, which is of 8 bytes at most:
+    /// [`BackendGraph::block_mut`] for all of them, as one number may be passed to thousands.
     ///
     /// # Errors
-    /// A device that has failed.
-    fn set_block(&mut self, at: usize) -> Result<()>;
+    /// A step that is no launch.
+    fn write_numbers(&mut self, places: &[(usize, ParamSlot)], number: u64) -> Result<()>;
+
+    /// Has launches of the graph from now on pass what [`BackendGraph::block_mut`] of these steps has, behind
+    /// [`BackendGraph::begin`]. Those that were made before are as they were. It begins with the last step, takes away each
+    /// that is set, and leaves off at one that is no launch.
+    ///
+    /// # Errors
+    /// A device that has failed, on a step that is not taken away.
+    fn set_blocks(&mut self, steps: &mut Vec<usize>) -> Result<()>;
 
     /// Changes the ranges of a copy or a fill, behind [`BackendGraph::begin`]. Launches that were made before are as they
     /// were.

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use super::{Jit, Stream};
 use crate::cache::LoadedKernel;
-use kiln_compiler::abi::ParamKind;
+use kiln_compiler::abi::{ParamKind, ParamSlot};
 use kiln_compiler::args::{Arg, ArgSignature, GraphSamples, Payload, Place, Sample, Unfit};
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::launch::LaunchConfig;
@@ -127,6 +127,8 @@ struct Bound {
     fixed: Option<u64>,
     value: Value,
     users: Vec<User>,
+    /// The places of its value, if all that use it are launches that are passed it in at most 8 bytes.
+    numbers: Vec<(usize, ParamSlot)>,
 }
 
 /// Where what a slot stands for goes.
@@ -229,6 +231,7 @@ impl Jit {
             fixed: None,
             value: value_of(arg).ok_or(Error::Internal("a sample has no value"))?,
             users: Vec::new(),
+            numbers: Vec::new(),
         })
     }
 
@@ -246,6 +249,16 @@ impl Jit {
                 device: self.0.id,
             }),
             _ => Ok(()),
+        }
+    }
+}
+
+impl User {
+    /// The step and the slot of its block that has the whole of a value of at most 8 bytes.
+    fn number(&self) -> Option<(usize, ParamSlot)> {
+        match self.param {
+            Some(ParamKind::Value(slot)) if slot.size <= 8 => Some((self.step, slot)),
+            _ => None,
         }
     }
 }
@@ -425,6 +438,13 @@ impl Graph {
             // Should a copy fail, it is nothing, which the next replay is not of.
             slot.value = Value::Bytes(SmallVec::new());
             let word = value.word();
+            if let (Some(word), Some(made), [_, ..]) = (word, &mut self.made, &*slot.numbers) {
+                self.stale
+                    .extend(slot.numbers.iter().map(|(step, _)| *step));
+                made.write_numbers(&slot.numbers, word)?;
+                slot.value = value;
+                continue;
+            }
             for User { step, param, copy } in &slot.users {
                 self.stale.push(*step);
                 let Some(param) = param else { continue };
@@ -491,24 +511,27 @@ impl Graph {
         if self.stale.is_empty() {
             return Ok(());
         }
-        self.stale.sort_unstable();
-        self.stale.dedup();
+        // Those of one slot are in order.
+        if !self.stale.is_sorted_by(|before, after| before < after) {
+            self.stale.sort_unstable();
+            self.stale.dedup();
+        }
         if let Some(made) = &mut self.made {
             made.begin()?;
         }
-        while let Some(&at) = self.stale.last() {
-            match (&mut self.made, &self.steps[at]) {
-                (Some(made), Recorded::Launch { .. }) => made.set_block(at)?,
-                (made, step) => {
-                    let step = step_of(step, &self.slots, &self.kept)?;
-                    if let Some(made) = made {
-                        made.set(at, &step)?;
-                    }
-                }
+        loop {
+            if let Some(made) = &mut self.made {
+                made.set_blocks(&mut self.stale)?;
+            }
+            let Some(&at) = self.stale.last() else {
+                return Ok(());
+            };
+            let step = step_of(&self.steps[at], &self.slots, &self.kept)?;
+            if let Some(made) = &mut self.made {
+                made.set(at, &step)?;
             }
             self.stale.pop();
         }
-        Ok(())
     }
 }
 

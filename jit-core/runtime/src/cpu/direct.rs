@@ -9,7 +9,7 @@ use kiln_ir::code::{Code, CompiledKernel, KernelInfo};
 use kiln_ir::fault::FaultRecord;
 
 use super::kernel::HostKernel;
-use super::pool::{Failed, Run, RunSpec};
+use super::run::{Failed, Run, RunSpec};
 use crate::error::{DeviceError, Result};
 
 /// A kernel that is compiled for this machine and one shape of block, loaded.

@@ -7,7 +7,7 @@ use kiln_ir::code::HostCode;
 use kiln_ir::host_abi::{BlocksFn, ENTRY};
 
 use super::object::{LoadedObject, ObjectError};
-use super::pool::Blocks;
+use super::run::Blocks;
 use super::symbols;
 
 /// Machine code, loaded.

@@ -6,7 +6,8 @@
 //! | `kernel` | machine code of a kernel |
 //! | `direct` | running machine code without a device |
 //! | `object`, `symbols` | loading machine code, and what it may call |
-//! | `pool` | launches, and the threads that run their blocks |
+//! | `pool` | the threads that run the blocks of launches |
+//! | `run` | a launch: how its blocks are run, and what went wrong |
 //! | `queue`, `sync` | which launch runs next: what those threads agree on, and by which locks |
 //! | `together` | blocks that wait for each other |
 //! | `watch` | time limits |
@@ -25,6 +26,7 @@ pub(super) mod object;
 mod options;
 mod pool;
 mod queue;
+mod run;
 mod stack;
 pub(super) mod symbols;
 mod sync;
@@ -54,7 +56,8 @@ use kiln_ir::legal::Legal;
 use kiln_ir::stop::Stop;
 use kiln_ir::target::{CpuTarget, Target};
 use memory::DeviceMemory;
-use pool::{Failed, Pool, Report, RunSpec};
+use pool::Pool;
+use run::{Failed, Report, RunSpec};
 
 use super::device::{
     BLOCKS_TOGETHER, Backend, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats,

@@ -523,10 +523,14 @@ impl Recording {
             jit,
             steps,
             after,
-            slots,
+            mut slots,
             kept,
             ..
         } = self;
+        for slot in &mut slots {
+            let numbers: Option<Vec<_>> = slot.users.iter().map(User::number).collect();
+            slot.numbers = numbers.unwrap_or_default();
+        }
         let each = steps.iter().map(|step| step_of(step, &slots, &kept));
         let described = each.collect::<Result<Vec<_>, Error>>()?;
         let backend = jit.0.device.backend();
