@@ -244,7 +244,7 @@ refused! {
                 barrier();
             }
         }
-    }, expect!["tests/directives.rs:242:13: a barrier in an `if` whose condition threads of a block may have different: put the barrier outside of it"];
+    }, expect!["tests/directives.rs:242:13: a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: put it outside of it"];
 
     a_barrier_in_a_loop_of_its_own_length, [1], [32], |x, _y, n| {
         marks::partition(0, 1);
@@ -254,7 +254,7 @@ refused! {
                 barrier();
             }
         }
-    }, expect!["tests/directives.rs:252:13: a barrier in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
+    }, expect!["tests/directives.rs:252:13: a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
 
     a_barrier_in_a_while_loop, [1], [32], |x, _y, n| {
         let mut i = 0;
@@ -263,7 +263,7 @@ refused! {
             i += 1;
         }
         x[0] = 1;
-    }, expect!["tests/directives.rs:261:9: a barrier in a loop that is no `for`, which threads may leave in different turns: count its turns by a `for`"];
+    }, expect!["tests/directives.rs:261:9: a barrier, or a loop that stages slices, in a loop that is no `for`, which threads may leave in different turns: count its turns by a `for`"];
 
     a_continue_before_a_barrier, [1], [32], |x, _y, n| {
         marks::partition(0, 1);
@@ -274,7 +274,7 @@ refused! {
             x[i] = 1;
             barrier();
         }
-    }, expect!["tests/directives.rs:272:17: a loop with a barrier in it is left here, and the barrier is for all threads of the block: put what follows into an `if`, and the barrier outside of it"];
+    }, expect!["tests/directives.rs:272:17: a loop with a barrier in it, or that stages slices, is left here, and all threads of the block come to the barrier: put what follows into an `if`, and the barrier outside of it"];
 
     a_break_of_a_distributed_loop, [1], [32], |x, _y, n| {
         marks::partition(0, 1);
@@ -586,7 +586,7 @@ refused! {
                 }
             }
         }
-    }, expect!["tests/directives.rs:583:17: a barrier in an `if` whose condition threads of a block may have different: put the barrier outside of it"];
+    }, expect!["tests/directives.rs:583:17: a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: put it outside of it"];
 
     staged_where_not_all_threads_come, [1], [32], |x, y, n| {
         marks::partition(0, 1);
@@ -600,7 +600,7 @@ refused! {
             }
             y[i] = sum;
         }
-    }, expect!["tests/directives.rs:595:13: a barrier in an `if` whose condition threads of a block may have different: put the barrier outside of it"];
+    }, expect!["tests/directives.rs:595:13: a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: put it outside of it"];
 
     a_part_of_a_slice_that_is_staged, [1], [32], |x, y, n| {
         let part = &x[2..10];

@@ -42,7 +42,8 @@ pub(crate) fn apply(
     let dims = [schedule.blocks.len(), schedule.threads.len()];
     let module = &mut staged.program.module;
     let (mut start, grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
-    start.extend(staged.assert_known(known));
+    let launched = (&grid, threads.hardware);
+    start.extend(staged.assert_launch((schedule, known), launched));
     staged.redirect(&grid);
     let Staged { program, stages } = &staged;
     let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();

@@ -152,8 +152,8 @@ impl Check<'_> {
         let (target, inside) = left.split_first()?;
         if left.iter().any(|held| held.meets) {
             return Some(
-                "a loop with a barrier in it is left here, and the barrier is for all threads of the block: put what \
-                 follows into an `if`, and the barrier outside of it",
+                "a loop with a barrier in it, or that stages slices, is left here, and all threads of the block come to the \
+                 barrier: put what follows into an `if`, and the barrier outside of it",
             );
         }
         let ends = inside.iter().any(|held| held.partition.is_some());
@@ -171,18 +171,18 @@ impl Check<'_> {
         let node = &self.program.function().insts[inst];
         let problem = match node.data.control() {
             Control::Loop { .. } => {
-                "a barrier in a loop that is no `for`, which threads may leave in different turns: count its turns by a \
-                 `for`"
+                "a barrier, or a loop that stages slices, in a loop that is no `for`, which threads may leave in different \
+                 turns: count its turns by a `for`"
             }
             Control::If { cond, .. } if self.uniform.is_varying(cond) => {
-                "a barrier in an `if` whose condition threads of a block may have different: put the barrier outside \
-                 of it"
+                "a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: \
+                 put it outside of it"
             }
             Control::For { bounds, .. }
                 if bounds.iter().any(|bound| self.uniform.is_varying(*bound)) =>
             {
-                "a barrier in a loop whose bounds threads of a block may have different: let them be the same for all \
-                 iterations of loops over threads"
+                "a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let \
+                 them be the same for all iterations of loops over threads"
             }
             _ => return Ok(()),
         };

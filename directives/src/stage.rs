@@ -9,13 +9,14 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, SharedData, SharedVar,
-    Type, Unroll, Value, ValueDef,
+    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, Module, SharedData,
+    SharedVar, Type, Unroll, Value, ValueDef,
 };
+use kiln_jit_core::launch::Dim3;
 
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
-use crate::emit::Emit;
+use crate::emit::{Emit, position_row};
 use crate::error::DirectiveError;
 use crate::grid::Grid;
 use crate::program::Program;
@@ -121,33 +122,37 @@ impl Staged {
         }
     }
 
-    /// Instructions that end the launch if its arguments are others than those that the sections are for.
-    pub(crate) fn assert_known(&mut self, known: &[Known]) -> Vec<Inst> {
+    /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for: no
+    /// thread then reads or writes besides them.
+    pub(crate) fn assert_launch(
+        &mut self,
+        (schedule, known): (&Schedule, &[Known]),
+        (grid, block): (&Grid, Dim3),
+    ) -> Vec<Inst> {
         if self.stages.is_empty() {
             return Vec::new();
         }
-        let function = self.program.function();
-        let mut affine = Affine::new(function, known);
-        let params = function.params.iter().map(|param| param.value);
-        let asked = params.zip(known).filter_map(|(param, known)| match known {
-            Known::Number(_) => Some((param, affine.form(param)?.sum.as_number()?)),
-            Known::Length(_) => Some((param, affine.length(param)?)),
-            Known::Nothing => None,
-        });
-        let asked: Vec<_> = asked.collect();
-        let function = &mut self.program.module.functions[self.program.kernel];
+        let (module, kernel) = (&mut self.program.module, self.program.kernel);
+        let axes = [0, 1, 2].map(|axis| position_row(module, "block_dim", axis));
+        let arguments = arguments(module, &module.functions[kernel], known);
+        let function = &mut module.functions[kernel];
         let at = function.location;
         let mut emit = Emit::new(function, at);
-        for (param, number) in asked {
+        let dims = grid.blocks.iter().zip(&schedule.blocks);
+        let dims = dims.chain(grid.threads.iter().zip(&schedule.threads));
+        for (dim, &extent) in dims {
+            emit.is_for(dim.extent, extent.into(), "grid");
+        }
+        for (row, extent) in axes.into_iter().zip([block.x, block.y, block.z]) {
+            let own = emit.row(row, Type::U32);
+            emit.is_for(own, extent.into(), "grid");
+        }
+        for (param, number) in arguments {
             let value = match emit.function.type_of(param).as_scalar() {
                 Some(_) => param,
                 None => emit.len(param),
             };
-            let number = emit.int(number, emit.function.type_of(value));
-            let same = emit.compare(CompareOp::Eq, value, number);
-            let message = "a kernel that stages slices in shared memory is for the numbers and lengths that it was made \
-                           for";
-            emit.assert(same, message, [value, number]);
+            emit.is_for(value, number, "numbers and lengths");
         }
         emit.list
     }
@@ -161,6 +166,36 @@ impl Staged {
                 redirect(&mut module.functions[kernel], grid, tile, read);
             }
         }
+    }
+}
+
+/// The parameters of which something is known: what a number is, and the length of a slice.
+fn arguments(module: &Module, function: &Function, known: &[Known]) -> Vec<(Value, i128)> {
+    let mut affine = Affine::new(function, known);
+    let params = function.params.iter().map(|param| param.value);
+    let asked = params.zip(known).filter_map(|(param, known)| {
+        let number = match known {
+            Known::Number(_) => affine.form(param)?.sum.as_number(),
+            Known::Length(_) => {
+                let slice = module.types.as_slice(function.type_of(param));
+                slice.and_then(|_| affine.length(param))
+            }
+            Known::Nothing => None,
+        };
+        Some((param, number?))
+    });
+    asked.collect()
+}
+
+impl Emit<'_> {
+    /// Ends the launch where a number is another than the one that the kernel was made for.
+    fn is_for(&mut self, value: Value, number: i128, what: &str) {
+        let number = self.int(number, self.function.type_of(value));
+        let same = self.compare(CompareOp::Eq, value, number);
+        let message = format!(
+            "a kernel that stages slices in shared memory is for the {what} that it was made for"
+        );
+        self.assert(same, &message, [value, number]);
     }
 }
 

@@ -330,6 +330,15 @@ fn other_arguments_are_refused(jit: &Jit) -> Outcome {
         error.contains("is for the numbers and lengths that it was made for"),
         "{error}"
     );
+    for (grid, block) in [(2, 16), (1, 8)] {
+        let launched = jit.launch(scheduled.kernel(), grid, block, args!(&x, &mut y, 27u32));
+        let error = launched.and_then(|()| jit.synchronize());
+        let error = error.expect_err("it is for 2 blocks of 8").to_string();
+        assert!(
+            error.contains("is for the grid that it was made for"),
+            "{error}"
+        );
+    }
     // Without the numbers nothing is known of how far the loop goes.
     assert!(program.apply(&schedule).is_err());
     let mut written = schedule;
