@@ -135,9 +135,11 @@ impl Before<'_> {
                 _ => a.max(b),
             }),
             _ if a == b => a,
-            _ if op == BinaryOp::Min && spans::is_least(self, a, b) => a,
-            _ if op == BinaryOp::Min && spans::is_least(self, b, a) => b,
-            _ => self.binary(op, a, b),
+            _ => {
+                let least = (op == BinaryOp::Min).then(|| spans::least(self, [a, b]));
+                let least = least.flatten();
+                least.unwrap_or_else(|| self.binary(op, a, b))
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ const MAX_DEPTH: u32 = 16;
 /// No number is spread into more products.
 const MAX_TERMS: usize = 12;
 
-/// So many quotients at most are looked behind, one of another among them.
+/// The most quotients that are looked behind, one of another among them.
 const MAX_QUOTIENTS: u32 = 8;
 
 /// No quotient is looked behind that is of a larger number.
@@ -167,13 +167,16 @@ pub(super) fn is_at_most(before: &Before<'_>, number: Number, other: Number) -> 
     number == other || apart().is_some_and(|apart| is_not_negative(before, apart))
 }
 
-/// Whether a number of 64 bits is the lesser of two, whatever a launch gives.
-pub(super) fn is_least(before: &Before<'_>, number: Number, other: Number) -> bool {
-    let is_exact = |number| {
-        let span = Spread::of(before, number).and_then(|spread| spread.span(before));
+/// The one of two numbers of 64 bits that is the lesser, whatever a launch gives, if it is known which.
+pub(super) fn least(before: &Before<'_>, [a, b]: [Number; 2]) -> Option<Number> {
+    let is_exact = |number: &Number| {
+        let span = Spread::of(before, *number).and_then(|spread| spread.span(before));
         span.is_some_and(is_exact)
     };
-    is_exact(number) && is_exact(other) && is_at_most(before, number, other)
+    let ordered = [(a, b), (b, a)];
+    let mut ordered = ordered.into_iter().filter(|_| [a, b].iter().all(is_exact));
+    let (least, _) = ordered.find(|&(number, other)| is_at_most(before, number, other))?;
+    Some(least)
 }
 
 /// Whether a spread is at least 0, whatever a launch gives. Of a quotient that is subtracted it is enough that as much
@@ -202,9 +205,13 @@ fn quotient(before: &Before<'_>, value: Value) -> Option<(Value, i128)> {
     };
     let [dividend, by] = args;
     let by = known_integer(before.function, by)?;
-    let is_shift = op == BinaryOp::Shr && (0..i64::from(scalar.bits())).contains(&by);
-    let by = if is_shift { 1 << by } else { by };
-    let is_quotient = (is_shift || op == BinaryOp::Div) && (1..=MAX_DIVISOR).contains(&by);
+    let is_amount = (0..i64::from(scalar.bits())).contains(&by);
+    let by = match op {
+        BinaryOp::Div => by,
+        BinaryOp::Shr if is_amount => 1 << by,
+        _ => return None,
+    };
+    let is_quotient = (1..=MAX_DIVISOR).contains(&by);
     let is_unsigned = scalar.bits() < 64 && !scalar.is_signed_int();
     let dividend = before.known_number(dividend)?;
     (is_quotient && is_unsigned).then_some((dividend, by.into()))
