@@ -38,14 +38,7 @@ fn main() -> ExitCode {
 
 /// A test of a name, which fails as a case does.
 fn test(name: impl Into<String>, run: impl FnOnce() -> Outcome + Send + 'static) -> Trial {
-    let name = name.into();
-    let n2 = name.clone();
-    Trial::test(name, move || {
-        let t = std::time::Instant::now();
-        let r = run().map_err(Failed::from);
-        eprintln!("TIME {n2} {}", t.elapsed().as_millis());
-        r
-    })
+    Trial::test(name, move || run().map_err(Failed::from))
 }
 
 /// A test for each case of the suite, on one device.
