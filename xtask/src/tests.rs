@@ -46,8 +46,9 @@ const SELECTIONS: &[&str] = &[
 /// Tests of everything.
 const EVERYTHING: [&str; 2] = ["--workspace", "--no-fail-fast"];
 
-/// The commands of xtask that are tests, too, each with the filter with which it runs.
-const BESIDE: [&str; 5] = ["notebook", "newcomer", "guide", "commands", "deny"];
+/// The commands of xtask that are tests, too, each with the filter with which it runs. The first takes longest, and is
+/// built while the tests are; the last are short, so that little is left to one of two at the end.
+const BESIDE: [&str; 5] = ["notebook", "newcomer", "commands", "guide", "deny"];
 
 /// What tests are told if the snapshots are to be rewritten, as `UPDATE_EXPECT=1` says: trybuild has a
 /// variable of its own.
@@ -156,8 +157,8 @@ fn says_passed(line: &str) -> bool {
     line.starts_with("test ") && line.ends_with(" ... ok")
 }
 
-/// Runs the commands that are tests, too, one after the other of those that are left, with one job of cargo's, as most
-/// of the time the tests need the other processors. Gives what they print.
+/// Runs the commands that are tests, too, one after the other of those that are left. Gives what they print. The first
+/// has one job of cargo's, as what builds the tests meanwhile needs the other processors, and memory.
 fn run_beside(this: &Path, left: &Mutex<VecDeque<&str>>) -> (Result<Seen>, Vec<u8>) {
     let mut output = Vec::new();
     let next = || {
@@ -169,7 +170,10 @@ fn run_beside(this: &Path, left: &Mutex<VecDeque<&str>>) -> (Result<Seen>, Vec<u
         let mut seen = Seen::default();
         while let Some(name) = next() {
             let mut command = Command::new(this);
-            command.arg(name).env("CARGO_BUILD_JOBS", "1");
+            command.arg(name);
+            if name == BESIDE[0] {
+                command.env("CARGO_BUILD_JOBS", "1");
+            }
             let mut watched = watch(&mut command, true, &mut output)?;
             watched.totals = watched.totals.or_one_passed();
             seen.add(watched);
