@@ -26,11 +26,12 @@ mod tools;
 mod wheels;
 mod workspace;
 
+use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 
 use error::{Error, Result};
 use tools::Kit;
-use workspace::{TargetKind, cargo, root, run};
+use workspace::{Target, TargetKind, cargo, root, run};
 
 const HELP: &str = "\
 Kiln's project automation.
@@ -203,7 +204,8 @@ fn notebooks(files: &[String]) -> Result<()> {
     notebook::run(files)?.report()
 }
 
-/// Runs one bench, or all of them.
+/// Runs one bench, or all of them. Only packages with such a bench are selected: those of others would have features of
+/// their own, with which Kiln would be built once more.
 fn bench(args: &[String]) -> Result<()> {
     let mut names = workspace::targets()?;
     names.retain(|target| target.kind == TargetKind::Bench);
@@ -211,18 +213,20 @@ fn bench(args: &[String]) -> Result<()> {
         Some((name, rest)) if !name.starts_with('-') => (name.as_str(), rest),
         _ => ("*", args),
     };
-    if !names
-        .iter()
-        .any(|target| chosen == "*" || target.name == chosen)
-    {
+    let is_chosen = |target: &&Target| chosen == "*" || target.name == chosen;
+    let packages = names.iter().filter(is_chosen).map(|target| &target.package);
+    let packages: BTreeSet<&String> = packages.collect();
+    if packages.is_empty() {
         let names: Vec<&str> = names.iter().map(|target| target.name.as_str()).collect();
         let message = format!("there is no such bench; there are: {}", names.join(", "));
         return Err(Error::Usage { message });
     }
     let mut command = cargo();
-    command
-        .args(["bench", "--workspace", "--bench", chosen])
-        .args(rest);
+    command.arg("bench");
+    for package in packages {
+        command.args(["--package", package]);
+    }
+    command.args(["--bench", chosen]).args(rest);
     tools::point_to_tools(&mut command);
     run(&mut command, "the bench", "See its output above")
 }

@@ -113,6 +113,8 @@ pub(crate) struct Target {
     pub(crate) kind: TargetKind,
     /// Its name, as in `--example NAME`.
     pub(crate) name: String,
+    /// The package that it is of.
+    pub(crate) package: String,
 }
 
 /// The examples, benches and test programs of the workspace that need no extra feature.
@@ -132,16 +134,20 @@ fn targets_in(metadata: &str) -> serde_json::Result<Vec<Target>> {
         .and_then(Value::as_array)
         .into_iter()
         .flatten();
-    let described = packages
-        .filter_map(|p| p.get("targets")?.as_array())
-        .flatten();
-    let free = described.filter(|t| t.get("required-features").is_none());
+    let described = packages.filter_map(|p| {
+        let targets = p.get("targets")?.as_array()?;
+        let package = p.get("name")?.as_str()?;
+        Some(targets.iter().map(move |target| (package, target)))
+    });
+    let free = described
+        .flatten()
+        .filter(|(_, t)| t.get("required-features").is_none());
     let mut targets: Vec<Target> = free
-        .filter_map(|t| {
-            let name = t.get("name")?.as_str()?.to_owned();
+        .filter_map(|(package, t)| {
             Some(Target {
                 kind: TargetKind::of(t)?,
-                name,
+                name: t.get("name")?.as_str()?.to_owned(),
+                package: package.to_owned(),
             })
         })
         .collect();
@@ -155,7 +161,7 @@ mod tests {
 
     #[test]
     fn targets_are_read_by_kind() {
-        let text = r#"{"packages": [{"targets": [
+        let text = r#"{"packages": [{"name": "kiln", "targets": [
             {"kind": ["lib"], "name": "kiln"},
             {"kind": ["bench"], "name": "launch"},
             {"kind": ["example"], "name": "quickstart"},
@@ -163,6 +169,7 @@ mod tests {
         let target = |kind, name: &str| Target {
             kind,
             name: name.to_owned(),
+            package: "kiln".to_owned(),
         };
         let expected = [
             target(TargetKind::Example, "quickstart"),
