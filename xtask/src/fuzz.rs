@@ -91,7 +91,8 @@ fn functions(args: &[String]) -> Result<()> {
     for (seed, count) in functions.batches() {
         println!("xtask: {count} functions from seed {seed}");
         let mut command = cargo();
-        command.args(["test", "--package", "kiln-random"]);
+        // With the features of the whole workspace, as its tests have it: Kiln is not built once more.
+        command.args(["test", "--workspace"]);
         command.args(["--test", "random-functions", "--quiet"]);
         command.env("KILN_FUNCTIONS_SEED", seed.to_string());
         command.env("KILN_FUNCTIONS_COUNT", count.to_string());
