@@ -9,8 +9,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, Module, SharedData,
-    SharedVar, Type, Unroll, Value, ValueDef,
+    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, Module, Scalar,
+    SharedData, SharedVar, Type, Unroll, Value, ValueDef,
 };
 use kiln_jit_core::launch::Dim3;
 
@@ -261,23 +261,23 @@ fn turn(emit: &mut Emit<'_>, inst: Inst, step: i128) -> Value {
     };
     let ahead = emit.binary(BinaryOp::Sub, to, from);
     // The difference of two numbers of a signed type may be none of it.
-    let unsigned = integer_like(emit, ahead, [Type::U8, Type::U16, Type::U32, Type::U64]);
+    let scalar = emit.function.type_of(ahead).as_scalar();
+    let unsigned = scalar.map_or(Type::U64, |scalar| Type::scalar(scalar.unsigned()));
     let ahead = emit.cast(ahead, unsigned);
     let size = emit.int(step.abs(), unsigned);
     let turn = emit.binary(BinaryOp::Div, ahead, size);
     emit.cast(turn, Type::U32)
 }
 
-/// The type of a list that has the size of an integer.
-fn integer_like(emit: &Emit<'_>, value: Value, types: [Type; 4]) -> Type {
+/// The signed type that has the size of an integer.
+fn signed_like(emit: &Emit<'_>, value: Value) -> Type {
     let scalar = emit.function.type_of(value).as_scalar();
-    let number = match scalar.map_or(64, kiln_jit_core::ir::Scalar::bits) {
-        8 => 0,
-        16 => 1,
-        32 => 2,
-        _ => 3,
-    };
-    types[number]
+    match scalar.map_or(64, Scalar::bits) {
+        8 => Type::I8,
+        16 => Type::I16,
+        32 => Type::I32,
+        _ => Type::I64,
+    }
 }
 
 impl Tile {
@@ -299,8 +299,7 @@ impl Tile {
             [0, (len + threads - 1) / threads, 1].map(|number| emit.int(number, Type::U32));
         let origin = match self.section.is_signed {
             true => {
-                let signed = [Type::I8, Type::I16, Type::I32, Type::I64];
-                let signed = integer_like(emit, origin, signed);
+                let signed = signed_like(emit, origin);
                 emit.cast(origin, signed)
             }
             false => origin,

@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use half::{bf16, f16};
 use kiln::array::{ArrayError, where_};
+use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -184,6 +185,17 @@ fn parts_that_are_used_twice(jit: &Jit) -> Outcome {
         assert_eq!(of(a, b).eval()?.to_vec()?, want);
     }
     assert_eq!(arrays.kernels(), 1);
+    // In code for a GPU there are as many roots as where the part is all there is.
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let x = Arrays::new(&jit).vector(vec![1.0f32; 100])?;
+    let part = (2.0 * &x + 1.0).sqrt();
+    let roots = |expr: &Expr<f32>| -> kiln::Result<usize> {
+        let inspection = expr.inspect()?;
+        Ok(inspection.ptx()?.matches("sqrt.rn.f32").count())
+    };
+    let (once, several) = (roots(&part)?, roots(&(&part * &part + &part + 1.0))?);
+    assert!(once > 0 && several == once, "{once}, {several}");
     Ok(())
 }
 

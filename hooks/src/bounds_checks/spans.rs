@@ -107,14 +107,14 @@ impl Spread {
     /// The spread as many times as one of the quotients that are subtracted in it is divided by, with the dividend in
     /// that one's place: no more than so many times the spread.
     fn with_a_dividend(&self, before: &Before<'_>) -> Option<Spread> {
-        let quotient = |(&product, &times): (&[Option<Value>; 2], &i128)| {
+        let subtracted = |(&product, &times): (&[Option<Value>; 2], &i128)| {
             let [None, Some(value)] = product else {
                 return None;
             };
             let (dividend, by) = quotient(before, value).filter(|_| times < 0)?;
             Some((product, times, dividend, by))
         };
-        let (product, times, dividend, by) = self.0.iter().find_map(quotient)?;
+        let (product, times, dividend, by) = self.0.iter().find_map(subtracted)?;
         let mut rest = self.clone();
         rest.0.remove(&product);
         let least = Spread::of_product([None, Some(dividend)], times);
@@ -173,10 +173,13 @@ pub(super) fn least(before: &Before<'_>, [a, b]: [Number; 2]) -> Option<Number> 
         let span = Spread::of(before, *number).and_then(|spread| spread.span(before));
         span.is_some_and(is_exact)
     };
-    let ordered = [(a, b), (b, a)];
-    let mut ordered = ordered.into_iter().filter(|_| [a, b].iter().all(is_exact));
-    let (least, _) = ordered.find(|&(number, other)| is_at_most(before, number, other))?;
-    Some(least)
+    if !is_exact(&a) || !is_exact(&b) {
+        return None;
+    }
+    if is_at_most(before, a, b) {
+        return Some(a);
+    }
+    is_at_most(before, b, a).then_some(b)
 }
 
 /// Whether a spread is at least 0, whatever a launch gives. Of a quotient that is subtracted it is enough that as much

@@ -209,6 +209,7 @@ fn open(path: &Path) -> Result<(LlvmLibrary, Addresses), Refusal> {
     let addresses = forward::addresses(|name| address(&library, name)).map_err(|symbol| {
         Refusal::Symbol(path.to_path_buf(), symbol.to_string_lossy().into_owned())
     })?;
+    // Where it cannot be done, a process that ends while it compiles may end in libLLVM's way, as elsewhere than on Linux.
     keep_alive(&library);
     // Code of the library may run until the process ends, so it is never closed.
     std::mem::forget(library);
