@@ -145,7 +145,7 @@ fn a_reduction_uses_dynamic_shared_memory_and_one_atomic() {
         &[
             ".extern .shared .align 16 .b8 dynamic_shared[]",
             "%dynamic_smem_size",
-            "atom.global.add.f32",
+            "red.global.add.f32",
             ".maxntid 256",
             ".minnctapersm 2",
             "bar.sync",

@@ -71,7 +71,7 @@ mod tests {
         let (mut x, y) = (jit.zeros::<f32>(100)?, jit.zeros::<f32>(100)?);
         let inspection = jit.inspect(&three_and_two, args!(&mut x, &y))?;
         let ptx = inspection.ptx()?;
-        assert_eq!(ptx.matches("atom.global.add.u64").count(), 5, "{ptx}");
+        assert_eq!(ptx.matches("red.global.add.u64").count(), 5, "{ptx}");
         Ok(())
     }
 }

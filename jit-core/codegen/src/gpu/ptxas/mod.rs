@@ -14,7 +14,7 @@
 //! | `differences` | absolute differences, and sums of them |
 //! | `strides`, `running` | addresses of unrolled loops, each by a stride of its own, from a base and an offset |
 //! | `gathers` | loops whose loads give the addresses of others, with too few registers for several at once |
-//! | `unused` | votes, matches and reductions of a warp, and loads that acquire, whose result nobody uses |
+//! | `unused` | votes, matches and reductions of a warp, loads that acquire, read-modify-writes whose result nobody uses |
 //!
 //! `text` has the registers of a line, `code` a function's instructions and blocks, `loops` its innermost loops,
 //! `pressure` how many registers it needs.
