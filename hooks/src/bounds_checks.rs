@@ -16,7 +16,7 @@
 //! | what | where |
 //! |---|---|
 //! | functions that are called: their bodies in place of calls, before all else | `calls.rs`, `references.rs` |
-//! | what variables are in loops that do not count, where it says that an element of an array of known length is there: no question is needed | `ranges.rs` |
+//! | what variables are in loops, where it says that an element of an array of known length is there: no question is needed | `ranges.rs` |
 //! | loops with a counter: `for` and `while i < n { ..; i += step }`, also `while i + 4 <= n` | `counter.rs` |
 //! | variables that a loop halves, doubles, counts down, or moves on beside its counter | `carried.rs` |
 //! | a loop as it is looked at from before it, or from further ahead | `turns.rs` |

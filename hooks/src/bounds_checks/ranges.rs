@@ -1,4 +1,4 @@
-//! What variables are at least and at most, as a loop that does not count leaves them.
+//! What variables are at least and at most, as loops leave them.
 //!
 //! ```text
 //! let (mut low, mut high) = (0, 20);      // both from 0 to 20 wherever the loop begins a turn
@@ -9,7 +9,8 @@
 //! found[low] += 1;                        // from 0 to 20
 //! ```
 //!
-//! The elements of arrays whose length is known are selected without a check where that says that they are there.
+//! The elements of arrays whose length is known are selected without a check where that says that they are there, also
+//! those that a loop of known turns goes through: no version of it asks for them.
 //! A function is gone through as it is executed, with a range for each integer; loops again and again, until a turn
 //! adds nothing, where what still grows does so up to the next number that the function has. LLVM knows ranges, too, but gives up
 //! on two variables that bound each other.
@@ -33,7 +34,7 @@ const MAX_TURNS: usize = 12;
 /// The least and the largest.
 type Range = (i128, i128);
 
-/// Takes the checks out that the ranges of variables make superfluous, in functions where a loop that does not count has some.
+/// Takes the checks out that the ranges of variables make superfluous, in functions where a loop has some.
 pub(super) fn make(module: &mut Module) {
     for (_, function) in module.functions.iter_mut() {
         let types = &module.types;
@@ -51,11 +52,11 @@ pub(super) fn make(module: &mut Module) {
     }
 }
 
-/// Whether an array of known length is checked in a loop that does not count.
+/// Whether an array of known length is checked in a loop.
 fn is_in_loops(function: &Function, types: &TypeTable) -> bool {
     let mut insts = function.insts.values();
     insts.any(|node| match node.data.control() {
-        Control::Loop { body } => has_checks(function, types, body),
+        Control::Loop { body } | Control::For { body, .. } => has_checks(function, types, body),
         _ => false,
     })
 }

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     AddressSpace, Control, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
-    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Value, ValueDef,
-    Var, VarData,
+    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value,
+    ValueDef, Var, VarData,
 };
 
 use super::before::{Before, Inside, Truth};
@@ -386,7 +386,8 @@ impl Versions<'_> {
     pub(super) fn make_slow(&mut self, slow: Inst) {
         let inside = Inside::of(self.function, slow);
         let index = self.counters_of_own_memory(&inside);
-        self.never_unroll(inside.insts().filter(|inst| !index.contains(inst)));
+        let others = inside.insts().filter(|inst| !index.contains(inst));
+        self.never_unroll(others, |unroll| unroll == Unroll::Auto);
     }
 
     /// The loops whose counters addresses of the thread's own memory are made of.

@@ -51,18 +51,21 @@ impl Versions<'_> {
         if let Some(question) = self.question(&inside, (&checks, &HashSet::new())) {
             self.begin_with(&question);
             if question.test.is_some() {
-                self.never_unroll(inside.insts());
+                // Not what was asked for either: this version is for blocks at an edge, and has its arrays in memory.
+                self.never_unroll(inside.insts(), |_| true);
             }
         }
     }
 
-    /// Says of loops that none is unrolled unless it was asked for.
-    pub(super) fn never_unroll(&mut self, insts: impl Iterator<Item = Inst>) {
+    /// Says of loops that none is unrolled of which `is_slow` says how they were to be.
+    pub(super) fn never_unroll(
+        &mut self,
+        insts: impl Iterator<Item = Inst>,
+        is_slow: fn(Unroll) -> bool,
+    ) {
         for inst in insts {
-            if let InstData::For {
-                unroll: unroll @ Unroll::Auto,
-                ..
-            } = &mut self.function.insts[inst].data
+            if let InstData::For { unroll, .. } = &mut self.function.insts[inst].data
+                && is_slow(*unroll)
             {
                 *unroll = Unroll::Never;
             }
