@@ -36,6 +36,7 @@ fn main() -> kiln::Result<()> {
     bench.sums(1 << 28)?;
     bench.axes(1 << 14)?;
     bench.structure(1 << 28, 1 << 26)?;
+    bench.running()?;
     bench.product(4096)?;
     bench.report.print();
     Ok(())
@@ -196,7 +197,26 @@ impl Bench {
             || x.sort_by(0, device!(|a, b| a < b)),
         )?;
         let x = x.cast::<f32>().eval()?;
-        self.time("sort f32 2^26", ("sort_u32", 1.0), || x.sort(0))
+        self.time("sort f32 2^26", ("sort_f32", 1.0), || x.sort(0))
+    }
+
+    /// Running sums along the dimensions of matrices, beside a copy of as many elements.
+    fn running(&mut self) -> kiln::Result<()> {
+        let arrays = self.arrays.clone();
+        for (name, dims, axes) in [
+            ("16384^2", [1 << 14, 1 << 14], 0..2),
+            ("(2^23, 16)", [1 << 23, 16], 1..2),
+            ("(64, 2^20)", [64, 1 << 20], 0..2),
+        ] {
+            let x = arrays.full(&dims[..], 1u32)?;
+            let share = (dims[0] * dims[1]) as f64 / (1u64 << 28) as f64;
+            for axis in axes {
+                let axis: isize = axis;
+                let name = format!("running sums u32 {name} axis {axis}");
+                self.time(&name, ("copy", share), || x.cumsum(axis))?;
+            }
+        }
+        Ok(())
     }
 
     fn product(&mut self, n: usize) -> kiln::Result<()> {

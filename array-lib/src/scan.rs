@@ -2,9 +2,10 @@
 //!
 //! One row is scanned in one pass (`scan/look_back.rs`). Several are scanned in chunks: each block folds one of them,
 //! what these have left is scanned in the same way, and each block then scans its chunk from there. An operator of the
-//! user's is scanned in the same way (`scan/any.rs`).
+//! user's is scanned in the same way (`scan/any.rs`). Columns and short rows have a thread each (`scan/lines.rs`).
 
 mod any;
+mod lines;
 mod look_back;
 mod select;
 
@@ -18,6 +19,7 @@ use kiln_kernel_macro::kernel;
 use crate::layout::axis_of;
 use crate::{Array, ArrayError, Element, ElementFn, NumberElement, Result, Shape};
 
+use lines::{Lines, Op};
 use look_back::scan_all_products;
 pub(crate) use look_back::{scan_all, scan_all_sums};
 pub(crate) use select::select_of;
@@ -118,6 +120,7 @@ struct Scan<T> {
     fold: &'static Kernel,
     scan: &'static Kernel,
     neutral: T,
+    op: Op<'static>,
 }
 
 impl<T: NumberElement> Scan<T> {
@@ -174,23 +177,29 @@ impl<T: NumberElement> Scan<T> {
     }
 
     fn along(&self, x: &Array<T>, axis: isize) -> Result<Array<T>> {
-        along(x, axis, |x| self.rows(x))
+        along(x, (axis, self.op), |x| self.rows(x))
     }
 }
 
-/// Has the elements along a dimension be scanned as the rows of a matrix, whose elements lie one after the other.
+/// Has the elements along a dimension be scanned where they are, or as the rows of a matrix, whose elements lie one after
+/// the other.
 fn along<T: Element>(
     x: &Array<T>,
-    axis: isize,
-    scan: impl FnOnce(&Array<T>) -> Result<Array<T>>,
+    (axis, op): (isize, Op<'_>),
+    scan_rows: impl FnOnce(&Array<T>) -> Result<Array<T>>,
 ) -> Result<Array<T>> {
-    let axis = axis_of(axis, x.shape())? as isize;
+    let axis = axis_of(axis, x.shape())?;
     x.counted("a running sum, product or fold", MOST)?;
+    let lines = Lines::of(x.dims(), axis);
+    if !x.is_empty() && lines.are_beside_each_other() {
+        return lines::scan(&x.contiguous()?, lines, op);
+    }
+    let axis = axis as isize;
     let last = x.swap_axes(axis, -1)?;
     let dims = last.dims().to_vec();
     let row = dims.last().copied().unwrap_or(1);
     let rows = last.len().checked_div(row).unwrap_or(0);
-    let scanned = scan(&last.contiguous()?.reshape((rows, row))?)?;
+    let scanned = scan_rows(&last.contiguous()?.reshape((rows, row))?)?;
     scanned.reshape(dims)?.swap_axes(axis, -1)
 }
 
@@ -213,7 +222,8 @@ impl<T: Element> Array<T> {
     /// # Errors
     /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
     pub fn accumulate(&self, axis: isize, op: ElementFn<(T, T), T>) -> Result<Array<T>> {
-        along(self, axis, |x| any::rows(x, &op.applied))
+        let by = Op::By(&op.applied);
+        along(self, (axis, by), |x| any::rows(x, &op.applied))
     }
 }
 
@@ -241,6 +251,7 @@ impl<T: NumberElement> Array<T> {
             fold: fold_sums.get()?,
             scan: scan_sums.get()?,
             neutral: T::ZERO,
+            op: Op::Sum,
         };
         scan.along(self, axis)
     }
@@ -255,6 +266,7 @@ impl<T: NumberElement> Array<T> {
             fold: fold_products.get()?,
             scan: scan_products.get()?,
             neutral: T::ONE,
+            op: Op::Product,
         };
         scan.along(self, axis)
     }

@@ -37,6 +37,11 @@ __global__ void fill(unsigned *x, size_t n) {
   }
 }
 
+__global__ void to_float(const unsigned *x, float *y, size_t n) {
+  size_t i = blockIdx.x * size_t(blockDim.x) + threadIdx.x;
+  if (i < n) y[i] = float(x[i]);
+}
+
 template <class F> static void timed(const char *name, F work) {
   cudaEvent_t start, end;
   check(cudaEventCreate(&start));
@@ -96,6 +101,10 @@ int main() {
   with_memory("merge_sort_u32", [&](void *own, size_t &bytes) {
     return cub::DeviceMergeSort::StableSortKeysCopy(own, bytes, x, y, sorted, Less());
   });
+  float *keys = memory<float>(sorted), *in_order = memory<float>(sorted);
+  to_float<<<unsigned(sorted / 256), 256>>>(x, keys, sorted);
+  with_memory("sort_f32",
+              [&](void *own, size_t &bytes) { return cub::DeviceRadixSort::SortKeys(own, bytes, keys, in_order, sorted); });
   unsigned *count = memory<unsigned>(1);
   auto is_even = [] __device__(unsigned v) { return (v & 1) == 0; };
   with_memory("select_u32",

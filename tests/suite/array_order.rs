@@ -314,7 +314,7 @@ fn running_folds(jit: &Jit) -> Outcome {
         let largest = arrays.vector(x)?.accumulate(0, device!(|a, b| a.max(b)))?;
         assert_eq!(largest.to_vec()?, expected, "{n}");
     }
-    for dims in [[1, 5000], [3, 4000], [4000, 3]] {
+    for dims in [[1, 5000], [3, 4000], [4000, 3], [130, 36]] {
         let affine = |i: usize| Affine {
             a: number(i) as u32 | 1,
             b: (number(i) >> 32) as u32,
