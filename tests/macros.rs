@@ -3,6 +3,7 @@
 
 mod allocations;
 mod assertions;
+mod comparisons;
 mod elementwise;
 mod positions;
 mod ptx;

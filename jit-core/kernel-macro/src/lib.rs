@@ -29,6 +29,7 @@
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
+//! | `comparison` | comparisons of structs |
 //! | `view` | `#[derive(KernelView)]` |
 //! | `elementwise` | `device!(..)` |
 //! | `names` | what names mean |
@@ -48,6 +49,7 @@ mod call;
 mod chain;
 mod checked;
 mod closure;
+mod comparison;
 mod condition;
 mod derive;
 mod dispatch;

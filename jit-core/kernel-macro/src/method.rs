@@ -21,6 +21,7 @@ use syn::{
 use crate::body::plain_name;
 use crate::call::{is_number, number_of};
 use crate::checked::{for_host, unfit_lints};
+use crate::comparison::own_comparison;
 use crate::dispatch::{Dispatched, TraitFunction, pointer_to, trait_functions};
 use crate::function::{Kind, Parts, root, root_at};
 use crate::launch::name_lifetimes;
@@ -59,6 +60,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
             is_foreign,
             operator: is_operator,
             element: is_of(&block, ELEMENT),
+            compares: crate::comparison::function_of(&block).is_some(),
             right: right.as_ref(),
             output: output.as_ref(),
             self_ty: &self_ty,
@@ -159,14 +161,11 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
             "methods of kernels are those of a `#[derive(KernelType)]` type; name it here",
         );
     }
-    if let Some((_, of, _)) = &block.trait_ {
-        if is_of(block, "PartialEq") || is_of(block, "PartialOrd") {
-            refusals.refuse(
-                of,
-                "comparisons of kernels are those of all fields, as `#[derive(PartialEq, PartialOrd)]` has them; derive it, or \
-                 write a method of another name",
-            );
-        } else if is_of_number(block) {
+    if block.trait_.is_some() {
+        let is_foreign = attribute.to_string() == "foreign";
+        let ty = self_path(&block.self_ty);
+        crate::comparison::check(block, ty.as_ref(), is_foreign, refusals);
+        if is_of_number(block) {
             refusals.refuse(
                 &block.self_ty,
                 "kernels find what a trait has of types of yours alone; put the number in a `#[derive(KernelType)]` struct",
@@ -239,6 +238,8 @@ struct Of<'a> {
     operator: bool,
     /// Whether the operator is the index of `a[(i, j)]`.
     element: bool,
+    /// Whether the block is of a comparison.
+    compares: bool,
     /// What is right of the operator, if it is not the type itself.
     right: Option<&'a Type>,
     /// What `Self::Output` is.
@@ -299,10 +300,11 @@ impl Of<'_> {
         let bound = self.bound(function, &signature);
         let associated = self.associated_fn(name, bound.as_ref(), &call);
         let own = self.described_method(name, &quote!(), &function_of(&signature));
+        let compared = self.compares.then(|| own_comparison(self.self_ty, name));
         let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
         quote! {
             #(#cfgs)*
-            const _: () = { #described #method #associated #own };
+            const _: () = { #described #method #associated #own #compared };
         }
     }
 

@@ -92,5 +92,6 @@ pub mod macros {
     pub use super::pool::{CallFn, InlineFn, Named, Pooled};
     pub use super::slice::End;
     pub use super::types::{InKernels, Param, Receives, TypeOf, of};
+    pub use crate::value::comparison::*;
     pub use kiln_description::method_name;
 }
