@@ -184,10 +184,6 @@ struct Everything {
 
 #[derive(Copy, Clone, Debug, PartialEq, PartialOrd, KernelType)]
 #[repr(C)]
-struct Nothing {}
-
-#[derive(Copy, Clone, Debug, PartialEq, PartialOrd, KernelType)]
-#[repr(C)]
 struct Bounded<T: Float, U> {
     x: T,
     y: [U; 2],
@@ -203,7 +199,6 @@ fn of_everything(out: &mut [u32], x: &[Everything], halves: &[Halves], suits: &[
 #[kernel]
 fn of_parameters<T: Float>(out: &mut [u32], x: &[Bounded<T, i16>]) {
     out[0] = u32::from(x[0] == x[1]);
-    out[1] = u32::from(Nothing {} == Nothing {});
 }
 
 #[test]

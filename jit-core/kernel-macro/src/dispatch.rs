@@ -168,13 +168,25 @@ pub(crate) fn companion(
     describe: &TokenStream,
 ) -> TokenStream {
     let (root, text, name) = (root(), plain_name(name), again(name));
-    let generics = with_functions(&signature.generics, &signature.dispatched);
-    let (params, clause) = (&generics.params, &generics.where_clause);
     let inputs = signature.params.iter().map(|param| &param.ty);
     let inputs: Vec<_> = inputs.collect();
     let output = signature.result.as_ref().map(|ty| quote!(-> #ty));
-    let types: Vec<&Ident> = signature.generics.type_params().map(|p| &p.ident).collect();
     let told = quote!(#(#inputs),* #output);
+    let mut generics = with_functions(&signature.generics, &signature.dispatched);
+    // A number that no type of the function has in it rustc could not find; the call says it.
+    let params = std::mem::take(&mut generics.params).into_iter();
+    let is_told = |param: &GenericParam| match param {
+        GenericParam::Const(param) => names(&told, &param.ident),
+        _ => true,
+    };
+    generics.params = params.filter(is_told).collect();
+    let (params, clause) = (&generics.params, &generics.where_clause);
+    let types: Vec<&Ident> = signature.generics.type_params().map(|p| &p.ident).collect();
+    let all = params.iter().filter_map(|param| match param {
+        GenericParam::Lifetime(_) => None,
+        GenericParam::Type(param) => Some(&param.ident),
+        GenericParam::Const(param) => Some(&param.ident),
+    });
     let written = match types.iter().all(|ty| names(&told, ty)) {
         true => quote!(__KilnWritten),
         false => quote!((#(#types,)*)),
@@ -203,7 +215,7 @@ pub(crate) fn companion(
                     let __kiln_types = #root::picked(__kiln_types, &[#(#plain),*]);
                     __KILN_FUNCTIONS.of(__kiln_describe #instance).call(__kiln_front, &__kiln_types, __kiln_args)
                 }
-                #root::Pooled::call(__kiln_call::<#(#types),*>)
+                #root::Pooled::call(__kiln_call::<#(#all),*>)
             }
         }
 

@@ -23,7 +23,7 @@ use crate::call::{is_number, number_of};
 use crate::checked::{for_host, unfit_lints};
 use crate::comparison::own_comparison;
 use crate::dispatch::{Dispatched, TraitFunction, pointer_to, trait_functions};
-use crate::function::{Kind, Parts, root, root_at};
+use crate::function::{Kind, Parts, name_impls, root, root_at};
 use crate::launch::name_lifetimes;
 use crate::position::{after, again, before};
 use crate::refusal::{CLOSURE_TO_METHOD, Refusals};
@@ -37,6 +37,14 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
     let mut refusals = Refusals::default();
     let is_foreign = attribute.to_string() == "foreign";
     check_block(attribute, &block, &mut refusals);
+    // Those of a trait are as that has them.
+    if block.trait_.is_none() {
+        for item in &mut block.items {
+            if let ImplItem::Fn(function) = item {
+                name_impls(&mut function.sig);
+            }
+        }
+    }
     let operator = block.trait_.as_ref().map(|(_, of, _)| operator_trait(of));
     let output = block.items.iter().find_map(|item| match item {
         ImplItem::Type(item) if item.ident == "Output" => Some(item.ty.clone()),
