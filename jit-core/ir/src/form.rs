@@ -262,7 +262,7 @@ impl TypeForm {
         }
     }
 
-    /// The same type with something that is known of the type of the host, for [`StructData::known`].
+    /// A form with something that is known of the type of the host, for [`StructData::known`].
     pub const fn knowing(self, fact: HostFact) -> TypeForm {
         TypeForm {
             known: Some(fact),

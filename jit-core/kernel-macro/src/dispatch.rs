@@ -172,14 +172,7 @@ pub(crate) fn companion(
     let inputs: Vec<_> = inputs.collect();
     let output = signature.result.as_ref().map(|ty| quote!(-> #ty));
     let told = quote!(#(#inputs),* #output);
-    let mut generics = with_functions(&signature.generics, &signature.dispatched);
-    // A number that no type of the function has in it rustc could not find; the call says it.
-    let params = std::mem::take(&mut generics.params).into_iter();
-    let is_told = |param: &GenericParam| match param {
-        GenericParam::Const(param) => names(&told, &param.ident),
-        _ => true,
-    };
-    generics.params = params.filter(is_told).collect();
+    let generics = told_generics(signature, &told);
     let (params, clause) = (&generics.params, &generics.where_clause);
     let types: Vec<&Ident> = signature.generics.type_params().map(|p| &p.ident).collect();
     let all = params.iter().filter_map(|param| match param {
@@ -229,6 +222,19 @@ pub(crate) fn companion(
             }
         }
     }
+}
+
+/// The generics of a function that finds one for the types of a call. A number that no type of the function has in it
+/// rustc could not find; the call says it.
+fn told_generics(signature: &Signature, told: &TokenStream) -> Generics {
+    let mut generics = with_functions(&signature.generics, &signature.dispatched);
+    let params = std::mem::take(&mut generics.params).into_iter();
+    let is_told = |param: &GenericParam| match param {
+        GenericParam::Const(param) => names(told, &param.ident),
+        _ => true,
+    };
+    generics.params = params.filter(is_told).collect();
+    generics
 }
 
 /// Whether a name is among tokens.

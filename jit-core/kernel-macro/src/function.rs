@@ -192,15 +192,7 @@ impl Parts {
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
             Kind::Kernel if !signature.dispatched.is_empty() => {
-                let new = lazy_kernels(signature, name, text);
-                let of = quote!(#(#on_body)* #describe);
-                let items = crate::launch::kernels_type(vis, &attributes, signature, &of);
-                quote! {
-                    #(#attributes)*
-                    #[allow(non_upper_case_globals, reason = "it has the name of the function")]
-                    #vis static #name: #ty = #ty { kernels: #new };
-                    #items
-                }
+                self.kernels(signature, item, &describe)
             }
             Kind::Kernel => {
                 let new = lazy_kernel(signature, name, text);
@@ -249,6 +241,22 @@ impl Parts {
                 let described = described_fn(name, &quote!(#describe #used), &new);
                 quote!(#host #companion #described)
             }
+        }
+    }
+
+    /// The items of a kernel that is one for each type of some parameters.
+    fn kernels(&self, signature: &Signature, item: &ItemFn, describe: &TokenStream) -> TokenStream {
+        let (vis, name) = (&item.vis, &item.sig.ident);
+        let (ty, text) = (again(name), crate::body::plain_name(name));
+        let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
+        let new = lazy_kernels(signature, name, &text);
+        let described = quote!(#(#on_body)* #describe);
+        let items = crate::launch::kernels_type(vis, &attributes, signature, &described);
+        quote! {
+            #(#attributes)*
+            #[allow(non_upper_case_globals, reason = "it has the name of the function")]
+            #vis static #name: #ty = #ty { kernels: #new };
+            #items
         }
     }
 }

@@ -37,14 +37,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
     let mut refusals = Refusals::default();
     let is_foreign = attribute.to_string() == "foreign";
     check_block(attribute, &block, &mut refusals);
-    // Those of a trait are as that has them.
-    if block.trait_.is_none() {
-        for item in &mut block.items {
-            if let ImplItem::Fn(function) = item {
-                name_impls(&mut function.sig);
-            }
-        }
-    }
+    name_impls_in(&mut block);
     let operator = block.trait_.as_ref().map(|(_, of, _)| operator_trait(of));
     let output = block.items.iter().find_map(|item| match item {
         ImplItem::Type(item) if item.ident == "Output" => Some(item.ty.clone()),
@@ -90,16 +83,31 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
         }
         read_bounds(&mut block.generics);
     }
+    for_host_in(&mut block);
+    let (lints, errors) = (unfit_lints(), refusals.into_tokens());
+    match is_foreign {
+        true => quote!(#described #errors),
+        false => quote!(#lints #block #described #errors),
+    }
+}
+
+/// Names what is written `impl Num` in the functions of a block. Those of a trait are as that has them.
+fn name_impls_in(block: &mut ItemImpl) {
+    let is_inherent = block.trait_.is_none();
+    for item in block.items.iter_mut().filter(|_| is_inherent) {
+        if let ImplItem::Fn(function) = item {
+            name_impls(&mut function.sig);
+        }
+    }
+}
+
+/// The functions of a block as the host has them.
+fn for_host_in(block: &mut ItemImpl) {
     for item in &mut block.items {
         if let ImplItem::Fn(function) = item {
             function.block = for_host(&function.block);
             read_bounds(&mut function.sig.generics);
         }
-    }
-    let (lints, errors) = (unfit_lints(), refusals.into_tokens());
-    match is_foreign {
-        true => quote!(#described #errors),
-        false => quote!(#lints #block #described #errors),
     }
 }
 

@@ -246,7 +246,15 @@ fn number_as(scalar: Scalar, number: u8) -> Vec<u8> {
         Scalar::BF16 => half::bf16::from(number).to_ne_bytes().to_vec(),
         Scalar::F32 => f32::from(number).to_ne_bytes().to_vec(),
         Scalar::F64 => f64::from(number).to_ne_bytes().to_vec(),
-        _ => bytes_of_integer(scalar, number.into()),
+        Scalar::Bool
+        | Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => bytes_of_integer(scalar, number.into()),
     }
 }
 
@@ -282,7 +290,14 @@ fn edges(scalar: Scalar) -> Vec<Vec<u8>> {
         Scalar::BF16 => floats!(half::bf16, half::bf16::from_f32),
         Scalar::F32 => floats!(f32, f32::from),
         Scalar::F64 => floats!(f64, f64::from),
-        _ => {
+        Scalar::I8
+        | Scalar::I16
+        | Scalar::I32
+        | Scalar::I64
+        | Scalar::U8
+        | Scalar::U16
+        | Scalar::U32
+        | Scalar::U64 => {
             let high = 1 << (scalar.bytes() * 8 - 1);
             let numbers = [0, 1, 2, 3, 4, 5, 9, u64::MAX, u64::MAX - 1, high, high - 1];
             let numbers = numbers.into_iter();
