@@ -10,6 +10,7 @@ mod ptx;
 mod random;
 mod same_ir;
 mod strides;
+mod traits;
 mod values;
 mod views;
 mod wide;

@@ -13,6 +13,7 @@ on_host_and_device! {
     called_with_each_type constants associated_functions through_references over_slices in_one_another with_numbers by_paths
     two_traits in_where_clauses in_blocks types_that_are_written changed results_of_the_type of_generic_types structs_by_parts
     the_same_names lengths numbers_and_lengths lengths_that_are_written impl_traits impl_traits_of_methods
+    bodies_of_traits supertraits bodies_that_are_replaced bodies_of_other_modules bodies_of_generic_types
     ; kernels_for_each_type
 }
 
@@ -516,4 +517,156 @@ fn kernels_for_each_type(jit: &Jit) -> super::Outcome {
     jit.launch(shifted.of::<Square>(), 1, 32, args!(&mut squares, 5))?;
     assert_eq!(squares.to_vec()?[4], Square { side: 4 - 3 - 5 });
     Ok(())
+}
+
+/// A trait with bodies, over one with functions alone.
+#[device_fn]
+trait Solid: Shape {
+    const LAYERS: i32;
+    fn height(&self) -> i32;
+    fn volume(&self) -> i32 {
+        self.area().wrapping_mul(self.height())
+    }
+    fn layered(&self, by: i32) -> i32 {
+        let mut sum = 0;
+        for i in 0..Self::LAYERS {
+            sum += self.volume() ^ i * by;
+        }
+        sum + Self::SIDES
+    }
+    fn grow_by(&mut self, by: impl Num) {
+        self.shift(by.cast::<i32>());
+        *self = self.grown(1);
+    }
+    fn cube(size: i32) -> Self {
+        Self::sized(size)
+    }
+}
+
+/// One more level, whose bodies call those of all below.
+#[device_fn]
+trait Heavy: Solid + Named {
+    fn weight(&self) -> i32 {
+        self.volume() * 2 + self.area() + self.number() as i32
+    }
+}
+
+#[device_fn]
+impl Solid for Circle {
+    const LAYERS: i32 = 2;
+    fn height(&self) -> i32 {
+        self.x & 3
+    }
+}
+
+#[device_fn]
+impl Solid for Square {
+    const LAYERS: i32 = 3;
+    fn height(&self) -> i32 {
+        5
+    }
+    fn volume(&self) -> i32 {
+        self.side
+    }
+    fn cube(size: i32) -> Self {
+        Square { side: size + 1 }
+    }
+}
+
+#[device_fn]
+impl Heavy for Circle {}
+
+#[device_fn]
+fn volumes<S: Solid>(shape: &S) -> i32 {
+    shape.volume() * 10 + shape.layered(3) + S::volume(shape)
+}
+
+#[device_fn]
+fn bodies_of_traits(x: i32) -> i32 {
+    volumes(&Circle {
+        radius: x & 7,
+        x: 3,
+    }) + volumes(&Square { side: x & 15 })
+}
+
+#[device_fn]
+fn twice_the_area<S: Solid>(mut shape: S) -> i32 {
+    shape.grow_by(2u8);
+    shape.area() * 2 + S::unit().area() + S::SIDES
+}
+
+#[device_fn]
+fn supertraits(x: i32) -> i32 {
+    let heavy = weighed(&Circle {
+        radius: x & 7,
+        x: 2,
+    });
+    heavy * 100 + twice_the_area(Circle { radius: x & 3, x }) + twice_the_area(Square { side: 3 })
+}
+
+#[device_fn]
+fn weighed<H: Heavy>(heavy: &H) -> i32 {
+    heavy.weight() + heavy.height() + heavy.layered(1) + H::NUMBER as i32
+}
+
+#[device_fn]
+fn cube_of<S: Solid>(size: i32) -> i32 {
+    S::cube(size).area()
+}
+
+#[device_fn]
+fn bodies_that_are_replaced(x: i32) -> i32 {
+    cube_of::<Circle>(x & 3) * 100 + cube_of::<Square>(x & 3)
+}
+
+mod bodies {
+    use kiln::prelude::*;
+
+    #[device_fn]
+    pub trait Counted {
+        fn count(&self) -> u32;
+        fn doubled(&self) -> u32 {
+            self.count() * 2
+        }
+    }
+}
+
+#[device_fn]
+impl bodies::Counted for Kind {
+    fn count(&self) -> u32 {
+        *self as u32
+    }
+}
+
+#[device_fn]
+fn counted<C: bodies::Counted>(c: C) -> u32 {
+    c.doubled() + c.count()
+}
+
+#[device_fn]
+fn bodies_of_other_modules(x: i32) -> i32 {
+    let kind = if x & 1 == 1 { Kind::One } else { Kind::Nine };
+    counted(kind) as i32
+}
+
+#[device_fn]
+impl<T: Num> bodies::Counted for Two<T> {
+    fn count(&self) -> u32 {
+        self.second.cast::<u32>()
+    }
+}
+
+#[device_fn]
+fn bodies_of_generic_types(x: i32) -> i32 {
+    let (a, b) = (
+        Two {
+            first: 1,
+            second: x & 7,
+        },
+        Two {
+            first: 1.0f32,
+            second: 2.0,
+        },
+    );
+    (counted(a) * 100 + counted(b)) as i32
 }

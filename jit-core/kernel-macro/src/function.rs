@@ -7,7 +7,7 @@ use syn::{FnArg, Generics, ItemFn, ReturnType, Type, parse_quote};
 
 use crate::arguments::Bounds;
 use crate::attributes::{kept, of_body, of_item};
-use crate::body::Translator;
+use crate::body::{Translator, plain_name};
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
 use crate::launch::kernel_type;
 use crate::pool::front;
@@ -37,7 +37,7 @@ impl Kind {
     fn goes_on(self) -> &'static str {
         match self {
             Kind::Kernel => "a function",
-            Kind::Device => "a function or an `impl` block",
+            Kind::Device => "a function, an `impl` block or a trait",
         }
     }
 }
@@ -113,6 +113,9 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
             if let (Kind::Device, Ok(block)) = (kind, syn::parse2(item.clone())) {
                 return crate::method::expand(&attribute, block);
             }
+            if let (Kind::Device, Ok(of)) = (kind, syn::parse2(item.clone())) {
+                return crate::traits::expand(&attribute, of);
+            }
             let message = format!("{} goes on {}: {error}", kind.attribute(), kind.goes_on());
             let error = syn::Error::new(error.span(), message).to_compile_error();
             return quote!(#item #error);
@@ -185,9 +188,7 @@ impl Parts {
         let describe = self.describing_function(signature);
         let instance = signature.instance();
         let (vis, name) = (&item.vis, &item.sig.ident);
-        let ty = again(name);
-        let text = name.to_string();
-        let text = text.strip_prefix("r#").unwrap_or(&text);
+        let (ty, text) = (again(name), plain_name(name));
         let (root, here) = (root(), root_at(name.span()));
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
@@ -195,7 +196,7 @@ impl Parts {
                 self.kernels(signature, item, &describe)
             }
             Kind::Kernel => {
-                let new = lazy_kernel(signature, name, text);
+                let new = lazy_kernel(signature, name, &text);
                 let items = kernel_type(vis, &attributes, signature);
                 quote! {
                     #(#attributes)*
@@ -247,7 +248,7 @@ impl Parts {
     /// The items of a kernel that is one for each type of some parameters.
     fn kernels(&self, signature: &Signature, item: &ItemFn, describe: &TokenStream) -> TokenStream {
         let (vis, name) = (&item.vis, &item.sig.ident);
-        let (ty, text) = (again(name), crate::body::plain_name(name));
+        let (ty, text) = (again(name), plain_name(name));
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         let new = lazy_kernels(signature, name, &text);
         let described = quote!(#(#on_body)* #describe);
