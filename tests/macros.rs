@@ -3,12 +3,14 @@
 
 mod allocations;
 mod assertions;
+mod comparisons;
 mod elementwise;
 mod positions;
 mod ptx;
 mod random;
 mod same_ir;
 mod strides;
+mod traits;
 mod values;
 mod views;
 mod wide;

@@ -402,7 +402,7 @@ mod names {
     #[repr(C)]
     struct Point(f32, f32);
 
-    #[derive(Copy, Clone, KernelType)]
+    #[derive(Copy, Clone, PartialEq, KernelType)]
     #[repr(u8)]
     enum Side {
         Left,
@@ -424,12 +424,6 @@ mod names {
     impl Side {
         fn other(self) -> Side {
             self
-        }
-    }
-
-    impl PartialEq for Side {
-        fn eq(&self, other: &Side) -> bool {
-            *self as u8 == *other as u8
         }
     }
 }

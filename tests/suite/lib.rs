@@ -51,6 +51,7 @@ mod rust_carried;
 mod rust_chains;
 mod rust_choices;
 mod rust_closures;
+mod rust_comparisons;
 mod rust_floats;
 mod rust_indices;
 mod rust_integers;
@@ -187,6 +188,7 @@ pub fn cases() -> Vec<Case> {
         rust_chains::CASES,
         rust_choices::CASES,
         rust_closures::CASES,
+        rust_comparisons::CASES,
         rust_floats::CASES,
         rust_indices::CASES,
         rust_integers::CASES,

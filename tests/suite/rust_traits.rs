@@ -12,7 +12,9 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     called_with_each_type constants associated_functions through_references over_slices in_one_another with_numbers by_paths
     two_traits in_where_clauses in_blocks types_that_are_written changed results_of_the_type of_generic_types structs_by_parts
-    the_same_names
+    the_same_names lengths numbers_and_lengths lengths_that_are_written impl_traits impl_traits_of_methods
+    bodies_of_traits supertraits bodies_that_are_replaced bodies_of_other_modules bodies_of_generic_types
+    ; kernels_for_each_type
 }
 
 trait Shape: Copy {
@@ -386,4 +388,285 @@ mod other {
 fn the_same_names(x: i32) -> i32 {
     let kind = if x & 1 == 1 { Kind::One } else { Kind::Nine };
     other::area_of(kind) * 100 + area_of(Square { side: x & 7 })
+}
+
+#[device_fn]
+fn total_of<T: Shape, const N: usize>(shapes: [T; N]) -> i32 {
+    let mut sum = N as i32;
+    for shape in shapes {
+        sum = sum.wrapping_mul(3).wrapping_add(shape.area());
+    }
+    sum
+}
+
+#[device_fn]
+fn lengths(x: i32) -> i32 {
+    let circles = [Circle::sized(x & 3), Circle::unit(), Circle::sized(4)];
+    total_of(circles) ^ total_of([Square::sized(x & 7)]) ^ total_of([Square::unit(); 5])
+}
+
+#[device_fn]
+fn repeated<const N: usize, T: Shape, U: Num>(shape: &T, by: U) -> U {
+    let mut sum = U::ZERO;
+    for _ in 0..N {
+        sum += by * U::from_i32(shape.area() & 15);
+    }
+    sum
+}
+
+#[device_fn]
+fn numbers_and_lengths(x: i32) -> i32 {
+    let a = repeated::<3, Circle, f32>(&Circle::sized(x & 3), 0.5);
+    let b = repeated::<{ 2 + 2 }, Square, i32>(&Square::sized(x & 7), 2);
+    (a * 2.0) as i32 * 100 + b
+}
+
+#[device_fn]
+fn sides_times<T: Shape, const N: i32>() -> i32 {
+    T::SIDES * N + N
+}
+
+#[device_fn]
+fn lengths_that_are_written(x: i32) -> i32 {
+    sides_times::<Square, 5>() + sides_times::<Circle, 3>() * (x & 3)
+}
+
+#[device_fn]
+fn area_times(shape: &impl Shape, by: impl Float) -> i32 {
+    (by.cast::<f32>() * shape.area() as f32) as i32
+}
+
+#[device_fn]
+fn mapped(x: &[i32], f: impl Fn(i32) -> i32) -> i32 {
+    let mut sum = 0;
+    for &v in x {
+        sum += f(v);
+    }
+    sum
+}
+
+#[device_fn]
+fn impl_traits(x: i32) -> i32 {
+    let a = area_times(&Circle::sized(x & 7), 0.5f32) + area_times(&Square::sized(3), 2.0f64);
+    a * 10 + mapped(&[x & 3, 4], |v| v * 2)
+}
+
+#[device_fn]
+impl Square {
+    fn times(self, by: impl Num) -> i32 {
+        self.side * by.cast::<i32>()
+    }
+}
+
+#[device_fn]
+fn impl_traits_of_methods(x: i32) -> i32 {
+    Square { side: x & 15 }.times(3u8) + Square::times(Square { side: 1 }, 2.5f32)
+}
+
+/// A kernel with a trait of the user's as a bound, beside other parameters.
+#[kernel]
+fn measured<S: Shape, T: Num, const N: usize>(shapes: &[S], by: [T; N], first: S, out: &mut [T]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let mut grown = shapes[i].grown(1);
+        grown.shift(2);
+        let area = shapes[i].area() + S::unit().area() * 100 + grown.area() + first.area();
+        out[i] = T::from_i32(area + S::SIDES) * by[i % N];
+    }
+}
+
+#[kernel]
+fn shifted(shapes: &mut [impl Shape], by: i32) {
+    let i = global_id().x;
+    if i < shapes.len() {
+        shapes[i].shift(by);
+    }
+}
+
+fn want<S: Shape>(shapes: &[S], by: &[i32], first: S) -> Vec<i32> {
+    let area = |i: usize| {
+        let mut grown = shapes[i].grown(1);
+        grown.shift(2);
+        let area = shapes[i].area() + S::unit().area() * 100 + grown.area() + first.area();
+        (area + S::SIDES) * by[i % by.len()]
+    };
+    (0..shapes.len()).map(area).collect()
+}
+
+fn kernels_for_each_type(jit: &Jit) -> super::Outcome {
+    let circles: Vec<Circle> = (0..9).map(Circle::sized).collect();
+    let squares: Vec<Square> = (0..5).map(Square::sized).collect();
+    let (x, y) = (jit.upload(&circles)?, jit.upload(&squares)?);
+    let (mut of_circles, mut of_squares) = (jit.zeros::<i32>(9)?, jit.zeros::<f64>(5)?);
+    measured.launch(jit, (1, 32), &x, [2, 3], circles[3], &mut of_circles)?;
+    measured.launch(
+        jit,
+        (1, 32),
+        &y,
+        [1.0, 4.0, 0.5],
+        squares[2],
+        &mut of_squares,
+    )?;
+    assert_eq!(of_circles.to_vec()?, want(&circles, &[2, 3], circles[3]));
+    let halves = want(&squares, &[2, 8, 1], squares[2]);
+    let halves: Vec<f64> = halves.into_iter().map(|n| f64::from(n) / 2.0).collect();
+    assert_eq!(of_squares.to_vec()?, halves);
+
+    let mut squares = jit.upload(&squares)?;
+    shifted.launch(jit, (1, 32), &mut squares, 3)?;
+    jit.launch(shifted.of::<Square>(), 1, 32, args!(&mut squares, 5))?;
+    assert_eq!(squares.to_vec()?[4], Square { side: 4 - 3 - 5 });
+    Ok(())
+}
+
+/// A trait with bodies, over one with functions alone.
+#[device_fn]
+trait Solid: Shape {
+    const LAYERS: i32;
+    fn height(&self) -> i32;
+    fn volume(&self) -> i32 {
+        self.area().wrapping_mul(self.height())
+    }
+    fn layered(&self, by: i32) -> i32 {
+        let mut sum = 0;
+        for i in 0..Self::LAYERS {
+            sum += self.volume() ^ i * by;
+        }
+        sum + Self::SIDES
+    }
+    fn grow_by(&mut self, by: impl Num) {
+        self.shift(by.cast::<i32>());
+        *self = self.grown(1);
+    }
+    fn cube(size: i32) -> Self {
+        Self::sized(size)
+    }
+}
+
+/// One more level, whose bodies call those of all below.
+#[device_fn]
+trait Heavy: Solid + Named {
+    fn weight(&self) -> i32 {
+        self.volume() * 2 + self.area() + self.number() as i32
+    }
+}
+
+#[device_fn]
+impl Solid for Circle {
+    const LAYERS: i32 = 2;
+    fn height(&self) -> i32 {
+        self.x & 3
+    }
+}
+
+#[device_fn]
+impl Solid for Square {
+    const LAYERS: i32 = 3;
+    fn height(&self) -> i32 {
+        5
+    }
+    fn volume(&self) -> i32 {
+        self.side
+    }
+    fn cube(size: i32) -> Self {
+        Square { side: size + 1 }
+    }
+}
+
+#[device_fn]
+impl Heavy for Circle {}
+
+#[device_fn]
+fn volumes<S: Solid>(shape: &S) -> i32 {
+    shape.volume() * 10 + shape.layered(3) + S::volume(shape)
+}
+
+#[device_fn]
+fn bodies_of_traits(x: i32) -> i32 {
+    volumes(&Circle {
+        radius: x & 7,
+        x: 3,
+    }) + volumes(&Square { side: x & 15 })
+}
+
+#[device_fn]
+fn twice_the_area<S: Solid>(mut shape: S) -> i32 {
+    shape.grow_by(2u8);
+    shape.area() * 2 + S::unit().area() + S::SIDES
+}
+
+#[device_fn]
+fn supertraits(x: i32) -> i32 {
+    let heavy = weighed(&Circle {
+        radius: x & 7,
+        x: 2,
+    });
+    heavy * 100 + twice_the_area(Circle { radius: x & 3, x }) + twice_the_area(Square { side: 3 })
+}
+
+#[device_fn]
+fn weighed<H: Heavy>(heavy: &H) -> i32 {
+    heavy.weight() + heavy.height() + heavy.layered(1) + H::NUMBER as i32
+}
+
+#[device_fn]
+fn cube_of<S: Solid>(size: i32) -> i32 {
+    S::cube(size).area()
+}
+
+#[device_fn]
+fn bodies_that_are_replaced(x: i32) -> i32 {
+    cube_of::<Circle>(x & 3) * 100 + cube_of::<Square>(x & 3)
+}
+
+mod bodies {
+    use kiln::prelude::*;
+
+    #[device_fn]
+    pub trait Counted {
+        fn count(&self) -> u32;
+        fn doubled(&self) -> u32 {
+            self.count() * 2
+        }
+    }
+}
+
+#[device_fn]
+impl bodies::Counted for Kind {
+    fn count(&self) -> u32 {
+        *self as u32
+    }
+}
+
+#[device_fn]
+fn counted<C: bodies::Counted>(c: C) -> u32 {
+    c.doubled() + c.count()
+}
+
+#[device_fn]
+fn bodies_of_other_modules(x: i32) -> i32 {
+    let kind = if x & 1 == 1 { Kind::One } else { Kind::Nine };
+    counted(kind) as i32
+}
+
+#[device_fn]
+impl<T: Num> bodies::Counted for Two<T> {
+    fn count(&self) -> u32 {
+        self.second.cast::<u32>()
+    }
+}
+
+#[device_fn]
+fn bodies_of_generic_types(x: i32) -> i32 {
+    let (a, b) = (
+        Two {
+            first: 1,
+            second: x & 7,
+        },
+        Two {
+            first: 1.0f32,
+            second: 2.0,
+        },
+    );
+    (counted(a) * 100 + counted(b)) as i32
 }

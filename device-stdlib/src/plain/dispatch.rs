@@ -1,8 +1,8 @@
 //! Static dispatch in `#[kernel]` functions: what a type parameter has by a trait of the user's, `T: Shape`.
 //!
 //! A device function with such a parameter is one function for each type that it is called with, and each of them calls
-//! the functions which that type has of the trait. `#[device_fn]` is on the `impl` block of each type; the trait stays
-//! as it is.
+//! the functions which that type has of the trait. `#[device_fn]` is on the `impl` block of each type, and on the trait
+//! if it has bodies for all types or supertraits.
 //!
 //! ```
 //! use kiln::prelude::*;
@@ -96,6 +96,18 @@ pub trait TraitFns<Trait> {
     fn entry(name: u64, as_method: bool) -> Option<Pooled>;
 }
 
+/// What the name of a trait without `#[device_fn]` is as a function.
+#[doc(hidden)]
+pub mod no_bodies {
+    use super::Pooled;
+
+    /// No function: the trait has no bodies for kernels.
+    #[allow(non_snake_case, reason = "it is imported as a trait is")]
+    pub fn HostDefaults<T: ?Sized>(_: u64, _: bool) -> Option<Pooled> {
+        None
+    }
+}
+
 /// What an entry of a pool is made of, where it may be one of the traits of a parameter.
 #[doc(hidden)]
 pub struct OfParam<Entry, T: ?Sized>(Entry, PhantomData<fn() -> *const T>);
@@ -128,7 +140,8 @@ impl<T: ?Sized> OfParam<Without<T>, T> {
 fn of_no_bound<'k>(front: Front<'k>, _: &[Type], _: &[Operand<'k>]) -> Operand<'k> {
     front.refuse(
         "the bounds of this type parameter have this function by another trait, or by a body that a trait has for all; \
-         bound it by the trait itself, and write the function in the `impl` block of each type",
+         mark the trait with `#[device_fn]`, or bound the parameter by the trait itself and write the function in the \
+         `impl` block of each type",
     )
 }
 

@@ -5,6 +5,7 @@
 //! and a few short vectors implement it here; [`kernel_type!`](crate::kernel_type) declares structs
 //! that do. Layout is C's on a 64-bit machine, see [`TypeTable::layout`].
 
+pub(crate) mod comparison;
 #[cfg(any(
     feature = "num-complex",
     feature = "glam",

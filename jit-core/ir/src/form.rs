@@ -16,7 +16,7 @@ use std::ops::Range;
 use digest::Sha256;
 
 use super::entity::Entity;
-use super::types::{ArrayLen, Scalar, StructData, Type, TypeData, TypeParam, TypeTable};
+use super::types::{ArrayLen, HostFact, Scalar, StructData, Type, TypeData, TypeParam, TypeTable};
 
 /// Tells types apart: a digest of all that a [`TypeForm`] says, made while rustc compiles the program.
 /// Equal in all libraries of a process exactly for types that the IR takes for one.
@@ -125,6 +125,8 @@ pub struct TypeForm {
     shape: Shape,
     extent: Extent,
     digest: TypeDigest,
+    /// What is known of the type of the host, which is no part of the form.
+    known: Option<HostFact>,
 }
 
 /// How a type lies in memory, as [`TypeTable::layout`] has it, made while rustc compiles the program.
@@ -256,6 +258,15 @@ impl TypeForm {
             extent: Extent::of(&shape),
             digest: TypeDigest(text.leading_bytes()),
             shape,
+            known: None,
+        }
+    }
+
+    /// A form with something that is known of the type of the host, for [`StructData::known`].
+    pub const fn knowing(self, fact: HostFact) -> TypeForm {
+        TypeForm {
+            known: Some(fact),
+            ..self
         }
     }
 
@@ -286,6 +297,33 @@ impl TypeForm {
         }
     }
 
+    /// Calls `f` with each scalar of a value and the byte that it begins at, in order.
+    pub fn for_each_scalar(&self, f: &mut dyn FnMut(usize, Scalar)) {
+        self.scalars_from(0, f);
+    }
+
+    fn scalars_from(&self, start: u64, f: &mut dyn FnMut(usize, Scalar)) {
+        match self.shape {
+            Shape::Unit | Shape::Param(_) => {}
+            Shape::Scalar(scalar) => f(start as usize, scalar),
+            Shape::Vector(element, lanes) => {
+                let bytes = element.bytes() as u64;
+                (0..lanes.into()).for_each(|lane: u64| f((start + lane * bytes) as usize, element));
+            }
+            Shape::Array(element, len) => {
+                (0..len).for_each(|n| element.scalars_from(start + n * element.extent.size, f));
+            }
+            Shape::Struct(_, fields, _) => {
+                let mut at = 0u64;
+                for (_, field) in fields {
+                    at = at.next_multiple_of(field.extent.align);
+                    field.scalars_from(start + at, f);
+                    at += field.extent.size;
+                }
+            }
+        }
+    }
+
     /// What tells it apart.
     pub const fn digest(&self) -> TypeDigest {
         self.digest
@@ -310,6 +348,7 @@ impl TypeForm {
                     name,
                     fields,
                     align,
+                    known: self.known.into_iter().collect(),
                 })
             }
             Shape::Param(position) => {

@@ -143,7 +143,8 @@ pub use rewrite::{
     Cursor, InstBuilder, InstCopy, LinkError, Literal, NoFaultFunction, StillUsed, Use,
 };
 pub use types::{
-    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Half, Layout, LeafKind, LeafType,
-    Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam, TypeTable,
+    Address, AddressSpace, ArrayLen, ConstParam, FloatFormat, Half, HostFact, HostFacts, Layout,
+    LeafKind, LeafType, Scalar, ScalarKind, StructData, StructId, Type, TypeData, TypeParam,
+    TypeTable,
 };
 pub use verify::{VerifyError, VerifyErrors, verify};

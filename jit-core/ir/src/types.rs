@@ -119,6 +119,50 @@ pub struct StructData {
     /// The least alignment of a value, in bytes: 1 for C's own, else a power of two up to
     /// [`StructData::MAX_ALIGN`], as `#[repr(C, align(16))]` asks for.
     pub align: u64,
+    /// What is known of the types of the host that have this form.
+    pub known: HostFacts,
+}
+
+/// What whoever describes functions knows of the types of the host that a struct stands for. No part of what the
+/// struct is: two structs are one whatever is known of each, and then all of it is known.
+#[derive(Clone, Default, Debug)]
+pub struct HostFacts(Vec<HostFact>);
+
+/// One thing that is known of a type of the host, for who put it there.
+pub type HostFact = &'static (dyn std::any::Any + Send + Sync);
+
+impl HostFacts {
+    /// The facts, one for each type of the host that has any.
+    pub fn facts(&self) -> impl Iterator<Item = HostFact> {
+        self.0.iter().copied()
+    }
+
+    fn extend(&mut self, other: HostFacts) {
+        for fact in other.0 {
+            let is_new = |known: &HostFact| !std::ptr::addr_eq(*known, fact);
+            if self.0.iter().all(is_new) {
+                self.0.push(fact);
+            }
+        }
+    }
+}
+
+impl FromIterator<HostFact> for HostFacts {
+    fn from_iter<I: IntoIterator<Item = HostFact>>(facts: I) -> HostFacts {
+        HostFacts(facts.into_iter().collect())
+    }
+}
+
+impl PartialEq for HostFacts {
+    fn eq(&self, _: &HostFacts) -> bool {
+        true
+    }
+}
+
+impl Eq for HostFacts {}
+
+impl std::hash::Hash for HostFacts {
+    fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
 impl StructData {
@@ -143,6 +187,7 @@ impl StructData {
             name,
             fields,
             align: 1,
+            known: HostFacts::default(),
         }
     }
 }
@@ -280,7 +325,13 @@ impl TypeTable {
             .iter()
             .find(|(_, s)| **s == data)
             .map(|(id, _)| id);
-        let id = known.unwrap_or_else(|| self.structs.push(data));
+        let id = match known {
+            Some(id) => {
+                self.structs[id].known.extend(data.known);
+                id
+            }
+            None => self.structs.push(data),
+        };
         self.intern(TypeData::Struct(id))
     }
 

@@ -160,6 +160,9 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
     let generics = bounded(input, &quote!(#root::DeviceType));
     let (parameters, arguments, clause) = generics.split_for_impl();
     let (mut scalars, mut entries, mut layout) = (Vec::new(), Vec::new(), Vec::new());
+    let members = fields(data).into_iter();
+    let members: Vec<_> = members.map(|(member, _, ty)| (member, ty)).collect();
+    let known = crate::comparison::known(input, &members);
     for (member, field, ty) in fields(data) {
         let device_type = quote!(DeviceType);
         let form = item_of(ty, &device_type, "FORM");
@@ -196,7 +199,7 @@ fn device_type(input: &DeriveInput, data: &DataStruct) -> TokenStream {
                     ::core::mem::size_of::<Self>() == __kiln_size.next_multiple_of(__kiln_align),
                     "the size is not C's"
                 );
-                &#root::TypeForm::aligned_structure(#text, &[#(#entries),*], #align as u64)
+                &#root::TypeForm::aligned_structure(#text, &[#(#entries),*], #align as u64).knowing(#known)
             };
             fn scalars(&self, __kiln_out: &mut ::std::vec::Vec<#root::Constant>) {
                 let _ = &__kiln_out;
@@ -305,6 +308,7 @@ fn integer_of(input: &DeriveInput) -> Option<Ident> {
 fn as_integer(name: &Ident, data: &DataEnum, repr: &Ident) -> TokenStream {
     let root = root();
     let variants: Vec<&Ident> = data.variants.iter().map(|v| &v.ident).collect();
+    let proof = crate::comparison::of_enum(name, variants.first().copied());
     quote! {
         #[diagnostic::do_not_recommend]
         impl #root::DeviceType for #name {
@@ -319,6 +323,8 @@ fn as_integer(name: &Ident, data: &DataEnum, repr: &Ident) -> TokenStream {
                 && ::core::mem::align_of::<#name>() == ::core::mem::align_of::<#repr>(),
             "the enum does not lie as its integer type"
         );
+
+        #proof
 
         // SAFETY: the assertion above proves the layout, and `is_value` tells which integers are
         // variants.

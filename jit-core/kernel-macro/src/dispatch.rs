@@ -8,7 +8,7 @@
 use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
-use syn::{GenericParam, Generics, Path, Token, TypeParamBound, parse_quote};
+use syn::{GenericParam, Generics, Path, PathArguments, Token, TypeParamBound, parse_quote};
 
 use crate::body::plain_name;
 use crate::function::root;
@@ -106,7 +106,7 @@ pub(crate) fn user_traits<'b>(bounds: impl IntoIterator<Item = &'b TypeParamBoun
 const LETTERS: usize = 24;
 
 /// The type that is a trait's name.
-fn spelled(path: &Path) -> TokenStream {
+pub(crate) fn spelled(path: &Path) -> TokenStream {
     let (root, name) = (
         root(),
         path.segments.last().map(|last| plain_name(&last.ident)),
@@ -168,13 +168,14 @@ pub(crate) fn companion(
     describe: &TokenStream,
 ) -> TokenStream {
     let (root, text, name) = (root(), plain_name(name), again(name));
-    let generics = with_functions(&signature.generics, &signature.dispatched);
-    let (params, clause) = (&generics.params, &generics.where_clause);
     let inputs = signature.params.iter().map(|param| &param.ty);
     let inputs: Vec<_> = inputs.collect();
     let output = signature.result.as_ref().map(|ty| quote!(-> #ty));
-    let types: Vec<&Ident> = signature.generics.type_params().map(|p| &p.ident).collect();
     let told = quote!(#(#inputs),* #output);
+    let generics = told_generics(signature, &told);
+    let (params, clause) = (&generics.params, &generics.where_clause);
+    let types: Vec<&Ident> = signature.generics.type_params().map(|p| &p.ident).collect();
+    let all = arguments(&generics);
     let written = match types.iter().all(|ty| names(&told, ty)) {
         true => quote!(__KilnWritten),
         false => quote!((#(#types,)*)),
@@ -203,7 +204,7 @@ pub(crate) fn companion(
                     let __kiln_types = #root::picked(__kiln_types, &[#(#plain),*]);
                     __KILN_FUNCTIONS.of(__kiln_describe #instance).call(__kiln_front, &__kiln_types, __kiln_args)
                 }
-                #root::Pooled::call(__kiln_call::<#(#types),*>)
+                #root::Pooled::call(__kiln_call::<#(#all),*>)
             }
         }
 
@@ -217,6 +218,29 @@ pub(crate) fn companion(
             }
         }
     }
+}
+
+/// The parameters of generics as arguments.
+fn arguments(generics: &Generics) -> Vec<&Ident> {
+    let names = generics.params.iter().filter_map(|param| match param {
+        GenericParam::Lifetime(_) => None,
+        GenericParam::Type(param) => Some(&param.ident),
+        GenericParam::Const(param) => Some(&param.ident),
+    });
+    names.collect()
+}
+
+/// The generics of a function that finds one for the types of a call. A number that no type of the function has in it
+/// rustc could not find; the call says it.
+fn told_generics(signature: &Signature, told: &TokenStream) -> Generics {
+    let mut generics = with_functions(&signature.generics, &signature.dispatched);
+    let params = std::mem::take(&mut generics.params).into_iter();
+    let is_told = |param: &GenericParam| match param {
+        GenericParam::Const(param) => names(told, &param.ident),
+        _ => true,
+    };
+    generics.params = params.filter(is_told).collect();
+    generics
 }
 
 /// Whether a name is among tokens.
@@ -235,7 +259,8 @@ pub(crate) fn trait_functions(
     generics: &Generics,
     functions: &[TraitFunction],
 ) -> TokenStream {
-    let (root, of) = (root(), spelled(of));
+    let (root, rest) = (root(), of_trait(of));
+    let of = spelled(of);
     let (params, clause) = (generics.params.iter(), &generics.where_clause);
     let arms = functions.iter().map(
         |TraitFunction {
@@ -266,9 +291,30 @@ pub(crate) fn trait_functions(
             fn entry(__kiln_name: u64, __kiln_as_method: bool) -> ::core::option::Option<#root::Pooled> {
                 match (__kiln_name, __kiln_as_method) {
                     #(#arms)*
-                    _ => ::core::option::Option::None,
+                    _ => #rest,
                 }
             }
+        }
+    }
+}
+
+/// What a type has by the trait itself: bodies that are for all types, and supertraits. A trait without `#[device_fn]`
+/// has none: where its name means no function, there is one behind it.
+fn of_trait(of: &Path) -> TokenStream {
+    let (root, mut path) = (root(), of.clone());
+    let bound: TypeParamBound = parse_quote!(#of);
+    if user_traits([&bound]).is_empty() {
+        return quote!(::core::option::Option::None);
+    }
+    for segment in &mut path.segments {
+        segment.arguments = PathArguments::None;
+        segment.ident = again(&segment.ident);
+    }
+    quote! {
+        {
+            #[allow(unused_imports, reason = "the trait may have no function beside it")]
+            use {#path as HostDefaults, #root::no_bodies::*};
+            HostDefaults::<Self>(__kiln_name, __kiln_as_method)
         }
     }
 }

@@ -1,12 +1,13 @@
 //! The items that a function becomes.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
-use syn::{ItemFn, ReturnType};
+use quote::{format_ident, quote, quote_spanned};
+use syn::visit_mut::VisitMut;
+use syn::{FnArg, Generics, ItemFn, ReturnType, Type, parse_quote};
 
 use crate::arguments::Bounds;
 use crate::attributes::{kept, of_body, of_item};
-use crate::body::Translator;
+use crate::body::{Translator, plain_name};
 use crate::checked::{CheckedCopy, for_host, unfit_lints};
 use crate::launch::kernel_type;
 use crate::pool::front;
@@ -36,7 +37,7 @@ impl Kind {
     fn goes_on(self) -> &'static str {
         match self {
             Kind::Kernel => "a function",
-            Kind::Device => "a function or an `impl` block",
+            Kind::Device => "a function, an `impl` block or a trait",
         }
     }
 }
@@ -74,13 +75,46 @@ pub(crate) fn expand_expression(tokens: TokenStream) -> TokenStream {
     })
 }
 
+/// Names the types of parameters that are written `impl Shape`, as `fn f<Impl1: Shape>(x: Impl1)` has it.
+pub(crate) fn name_impls(sig: &mut syn::Signature) {
+    struct Named<'a>(&'a mut Generics);
+    impl VisitMut for Named<'_> {
+        fn visit_type_mut(&mut self, ty: &mut Type) {
+            let Type::ImplTrait(of) = &*ty else {
+                syn::visit_mut::visit_type_mut(self, ty);
+                return;
+            };
+            let is_taken = |name: &Ident| self.0.type_params().any(|param| param.ident == *name);
+            let names = (1..).map(|i| format_ident!("Impl{i}", span = of.impl_token.span));
+            let Some(name) = names.into_iter().find(|name| !is_taken(name)) else {
+                return;
+            };
+            let bounds = &of.bounds;
+            self.0.params.push(parse_quote!(#name: #bounds));
+            *ty = parse_quote!(#name);
+        }
+    }
+    let mut named = Named(&mut sig.generics);
+    for input in &mut sig.inputs {
+        if let FnArg::Typed(param) = input {
+            named.visit_type_mut(&mut param.ty);
+        }
+    }
+}
+
 /// Expands an attribute on an item.
 pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> TokenStream {
-    let item: ItemFn = match syn::parse2(item.clone()) {
-        Ok(item) => item,
+    let item = match syn::parse2::<ItemFn>(item.clone()) {
+        Ok(mut item) => {
+            name_impls(&mut item.sig);
+            item
+        }
         Err(error) => {
             if let (Kind::Device, Ok(block)) = (kind, syn::parse2(item.clone())) {
                 return crate::method::expand(&attribute, block);
+            }
+            if let (Kind::Device, Ok(of)) = (kind, syn::parse2(item.clone())) {
+                return crate::traits::expand(&attribute, of);
             }
             let message = format!("{} goes on {}: {error}", kind.attribute(), kind.goes_on());
             let error = syn::Error::new(error.span(), message).to_compile_error();
@@ -154,14 +188,15 @@ impl Parts {
         let describe = self.describing_function(signature);
         let instance = signature.instance();
         let (vis, name) = (&item.vis, &item.sig.ident);
-        let ty = again(name);
-        let text = name.to_string();
-        let text = text.strip_prefix("r#").unwrap_or(&text);
+        let (ty, text) = (again(name), plain_name(name));
         let (root, here) = (root(), root_at(name.span()));
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
+            Kind::Kernel if !signature.dispatched.is_empty() => {
+                self.kernels(signature, item, &describe)
+            }
             Kind::Kernel => {
-                let new = lazy_kernel(signature, name, text);
+                let new = lazy_kernel(signature, name, &text);
                 let items = kernel_type(vis, &attributes, signature);
                 quote! {
                     #(#attributes)*
@@ -209,6 +244,22 @@ impl Parts {
             }
         }
     }
+
+    /// The items of a kernel that is one for each type of some parameters.
+    fn kernels(&self, signature: &Signature, item: &ItemFn, describe: &TokenStream) -> TokenStream {
+        let (vis, name) = (&item.vis, &item.sig.ident);
+        let (ty, text) = (again(name), plain_name(name));
+        let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
+        let new = lazy_kernels(signature, name, &text);
+        let described = quote!(#(#on_body)* #describe);
+        let items = crate::launch::kernels_type(vis, &attributes, signature, &described);
+        quote! {
+            #(#attributes)*
+            #[allow(non_upper_case_globals, reason = "it has the name of the function")]
+            #vis static #name: #ty = #ty { kernels: #new };
+            #items
+        }
+    }
 }
 
 /// The value of a kernel: what describes it, under its name. One without checks is made in the user's own `unsafe`,
@@ -223,6 +274,20 @@ fn lazy_kernel(signature: &Signature, name: &Ident, text: &str) -> TokenStream {
         }
         Some(Bounds::Checked | Bounds::Clamped) | None => {
             quote_spanned!(at=> #here::LazyKernel::new(#text, __kiln_describe #instance))
+        }
+    }
+}
+
+/// [`lazy_kernel`] of a kernel that is one for each type.
+fn lazy_kernels(signature: &Signature, name: &Ident, text: &str) -> TokenStream {
+    let (here, at) = (root_at(name.span()), before(name.span()));
+    match signature.indices {
+        Some(Bounds::Unchecked(span)) => {
+            let new = quote_spanned!(at=> #here::LazyKernels::new_unchecked(#text));
+            quote_spanned!(span=> unsafe { #new })
+        }
+        Some(Bounds::Checked | Bounds::Clamped) | None => {
+            quote_spanned!(at=> #here::LazyKernels::new(#text))
         }
     }
 }
@@ -306,7 +371,7 @@ fn stand_in(kind: Kind, signature: &Signature, item: &ItemFn, is_declared: bool)
             let mut item = item.clone();
             item.sig.generics = signature.generics.clone();
             item.sig.asyncness = None;
-            let returns_impl = matches!(&item.sig.output, ReturnType::Type(_, ty) if matches!(**ty, syn::Type::ImplTrait(_)));
+            let returns_impl = matches!(&item.sig.output, ReturnType::Type(_, ty) if matches!(**ty, Type::ImplTrait(_)));
             if returns_impl {
                 item.sig.output = ReturnType::Default;
             }

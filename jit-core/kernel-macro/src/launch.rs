@@ -16,6 +16,7 @@ use syn::{Attribute, GenericParam, Generics, Lifetime, Pat, Type, parse_quote};
 
 use crate::body::plain_name;
 use crate::call::is_number;
+use crate::dispatch::with_functions;
 use crate::function::{root, root_at};
 use crate::position::{again, before, last_of, until};
 use crate::signature::Signature;
@@ -33,6 +34,69 @@ pub(crate) fn kernel_type(
         .collect();
     let methods = [launch(vis, signature), record(vis, signature)];
     type_with(vis, &cfgs, signature, &quote!(#(#methods)*))
+}
+
+/// The struct that is the type of the static of a kernel that is one for each type of some parameters. `describe` is
+/// the function that describes it for them.
+pub(crate) fn kernels_type(
+    vis: &syn::Visibility,
+    attributes: &[&Attribute],
+    signature: &Signature,
+    describe: &TokenStream,
+) -> TokenStream {
+    let cfgs = attributes.iter().filter(|a| a.path().is_ident("cfg"));
+    let cfgs: Vec<_> = cfgs.collect();
+    let (root, name) = (root(), again(&signature.name));
+    let doc = format!("The type of the kernel `{}`.", plain_name(&name));
+    let mut generics = signature.described_generics();
+    let params = std::mem::take(&mut generics.params).into_iter();
+    let is_asked = |param: &GenericParam| matches!(param, GenericParam::Type(param) if signature.is_dispatched(&param.ident));
+    generics.params = params.filter(is_asked).collect();
+    if let Some(clause) = &mut generics.where_clause {
+        let predicates = std::mem::take(&mut clause.predicates).into_iter();
+        let is_asked = |predicate: &syn::WherePredicate| match predicate {
+            syn::WherePredicate::Type(of) => signature
+                .dispatched
+                .iter()
+                .any(|param| mentions(of.bounded_ty.to_token_stream(), &param.name)),
+            _ => false,
+        };
+        clause.predicates = predicates.filter(is_asked).collect();
+    }
+    let (asked, _, clause) = generics.split_for_impl();
+    let (instance, launch, record) = (
+        signature.instance(),
+        launch(vis, signature),
+        record(vis, signature),
+    );
+    quote! {
+        #(#cfgs)*
+        #[doc = #doc]
+        #[allow(non_camel_case_types, reason = "it has the name of the function")]
+        #vis struct #name { kernels: #root::LazyKernels }
+
+        #(#cfgs)*
+        impl #name {
+            /// The kernel for these types, as `jit.launch` takes one.
+            #[allow(dead_code, private_bounds, reason = "each kernel has it, with its parameters")]
+            #vis fn of #asked (&self) -> &'static #root::LazyKernel #clause {
+                #describe
+                self.kernels.of(__kiln_describe #instance)
+            }
+
+            #launch
+            #record
+        }
+    }
+}
+
+/// The kernel of a launch: of one that is for each type, that of the types of the launch.
+fn launched_kernel(signature: &Signature) -> TokenStream {
+    let names = signature.dispatched.iter().map(|of| &of.name);
+    match signature.dispatched.is_empty() {
+        true => quote!(&self.kernel),
+        false => quote!(self.of::<#(#names),*>()),
+    }
 }
 
 /// The type of a kernel whose signature is refused: its launch takes anything.
@@ -113,7 +177,14 @@ fn launch(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
     let params = params.map(|(name, ty)| quote!(#name: #ty));
     let generics = launch_generics(generics, signature);
     let (generics, _, clause) = generics.split_for_impl();
-    let body = launch_body(&jit, &config, &given_consts(signature), &names, &types);
+    let kernel = launched_kernel(signature);
+    let body = launch_body(
+        &kernel,
+        [&jit, &config],
+        &given_consts(signature),
+        &names,
+        &types,
+    );
     quote! {
         #[doc = #doc]
         #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
@@ -157,7 +228,7 @@ fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
         _ => quote!(#root::RecordedValue::recorded_arg(&#name)),
     });
     let (generics, _, clause) = generics.split_for_impl();
-    let consts = given_consts(signature);
+    let (consts, kernel) = (given_consts(signature), launched_kernel(signature));
     quote! {
         #[doc = #doc]
         #[allow(dead_code, clippy::too_many_arguments, reason = "each kernel has it, with its parameters")]
@@ -168,7 +239,7 @@ fn record(vis: &syn::Visibility, signature: &Signature) -> TokenStream {
             #(#params),*
         ) -> ::core::result::Result<(), #root::Error> #clause {
             #graph.launch_typed(
-                &self.kernel,
+                #kernel,
                 ::core::convert::Into::into(#config),
                 &#consts,
                 &[#(#args),*],
@@ -188,8 +259,8 @@ fn given_consts(signature: &Signature) -> TokenStream {
 
 /// The launch of what was launched before, whose arguments are written to a block here, and else by a list of them.
 fn launch_body(
-    jit: &Ident,
-    config: &Ident,
+    kernel: &TokenStream,
+    [jit, config]: [&Ident; 2],
     consts: &TokenStream,
     names: &[Ident],
     types: &[Type],
@@ -229,13 +300,13 @@ fn launch_body(
         };
         #(#pack)*
         let #launched = match #packing.done(#to) {
-            ::core::option::Option::Some(#to) => #jit.launch_packed(&self.kernel, &#config, #list, #to),
+            ::core::option::Option::Some(#to) => #jit.launch_packed(#kernel, &#config, #list, #to),
             ::core::option::Option::None => ::core::result::Result::Ok(false),
         };
         match #launched {
             ::core::result::Result::Ok(true) => ::core::result::Result::Ok(()),
             ::core::result::Result::Ok(false) => {
-                #jit.launch_typed(&self.kernel, #config, #list, #packing.key(), &[#(#args),*])
+                #jit.launch_typed(#kernel, #config, #list, #packing.key(), &[#(#args),*])
             }
             ::core::result::Result::Err(error) => ::core::result::Result::Err(error),
         }
@@ -449,6 +520,7 @@ pub(crate) fn with_width(tokens: TokenStream) -> TokenStream {
 /// The generics of the kernel, with the bounds of what lies in buffers.
 fn launch_generics(mut generics: Generics, signature: &Signature) -> Generics {
     let root = root();
+    generics = with_functions(&generics, &signature.dispatched);
     let mut names = Vec::new();
     for param in &mut generics.params {
         if let GenericParam::Type(param) = param {

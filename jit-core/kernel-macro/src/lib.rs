@@ -11,6 +11,8 @@
 //! |---|---|
 //! | `function` | the items that a function becomes |
 //! | `method` | `impl` blocks |
+//! | `itself` | `self` and `Self` |
+//! | `traits` | traits, for the bodies that they have |
 //! | `signature` | parameters, generics |
 //! | `arguments` | what stands in the parentheses of Kiln's attributes: launch bounds, what hooks read |
 //! | `attributes` | other attributes on a function: `inline`, those for rustc |
@@ -29,6 +31,7 @@
 //! | `pattern` | `match` and patterns |
 //! | `types` | types |
 //! | `derive` | `#[derive(KernelType)]` |
+//! | `comparison` | comparisons of structs |
 //! | `view` | `#[derive(KernelView)]` |
 //! | `elementwise` | `device!(..)` |
 //! | `names` | what names mean |
@@ -48,6 +51,7 @@ mod call;
 mod chain;
 mod checked;
 mod closure;
+mod comparison;
 mod condition;
 mod derive;
 mod dispatch;
@@ -58,6 +62,7 @@ mod function;
 #[cfg(test)]
 mod fuzz;
 mod items;
+mod itself;
 mod launch;
 mod method;
 mod names;
@@ -73,6 +78,7 @@ mod print;
 mod refusal;
 mod scan;
 mod signature;
+mod traits;
 mod types;
 mod view;
 #[cfg(test)]

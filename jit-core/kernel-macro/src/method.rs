@@ -8,34 +8,34 @@
 //! kernels find as `Operator` (`device-stdlib/src/plain/operator.rs`). With `#[device_fn(foreign)]` the block does not
 //! stay: it describes what a type of another crate has already.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Literal, TokenStream};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Expr, ExprParen, ExprPath, FnArg, GenericArgument, GenericParam, Generics, ImplItem,
-    ImplItemFn, ItemFn, ItemImpl, Meta, Path, PathArguments, PathSegment, Type, parse_quote,
+    Attribute, Expr, FnArg, GenericArgument, GenericParam, Generics, ImplItem, ImplItemFn, ItemFn,
+    ItemImpl, Meta, Path, PathArguments, Type, parse_quote,
 };
 
 use crate::body::plain_name;
 use crate::call::{is_number, number_of};
 use crate::checked::{for_host, unfit_lints};
-use crate::dispatch::{Dispatched, TraitFunction, pointer_to, trait_functions};
-use crate::function::{Kind, Parts, root, root_at};
+use crate::comparison::own_comparison;
+use crate::dispatch::{Dispatched, TraitFunction, pointer_to, trait_functions, with_functions};
+use crate::function::{Kind, Parts, name_impls, root, root_at};
+use crate::itself::{Again, WithoutSelf, self_at};
 use crate::launch::name_lifetimes;
-use crate::position::{after, again, before};
+use crate::position::before;
 use crate::refusal::{CLOSURE_TO_METHOD, Refusals};
 use crate::signature::Signature;
-
-/// The name that `self` has in a description.
-const SELF: &str = "self_";
 
 /// Expands the attribute on an `impl` block.
 pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStream {
     let mut refusals = Refusals::default();
     let is_foreign = attribute.to_string() == "foreign";
     check_block(attribute, &block, &mut refusals);
+    name_impls_in(&mut block);
     let operator = block.trait_.as_ref().map(|(_, of, _)| operator_trait(of));
     let output = block.items.iter().find_map(|item| match item {
         ImplItem::Type(item) if item.ident == "Output" => Some(item.ty.clone()),
@@ -59,6 +59,7 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
             is_foreign,
             operator: is_operator,
             element: is_of(&block, ELEMENT),
+            compares: crate::comparison::function_of(&block).is_some(),
             right: right.as_ref(),
             output: output.as_ref(),
             self_ty: &self_ty,
@@ -80,16 +81,31 @@ pub(crate) fn expand(attribute: &TokenStream, mut block: ItemImpl) -> TokenStrea
         }
         read_bounds(&mut block.generics);
     }
+    for_host_in(&mut block);
+    let (lints, errors) = (unfit_lints(), refusals.into_tokens());
+    match is_foreign {
+        true => quote!(#described #errors),
+        false => quote!(#lints #block #described #errors),
+    }
+}
+
+/// Names what is written `impl Num` in the functions of a block. Those of a trait are as that has them.
+fn name_impls_in(block: &mut ItemImpl) {
+    let is_inherent = block.trait_.is_none();
+    for item in block.items.iter_mut().filter(|_| is_inherent) {
+        if let ImplItem::Fn(function) = item {
+            name_impls(&mut function.sig);
+        }
+    }
+}
+
+/// The functions of a block as the host has them.
+fn for_host_in(block: &mut ItemImpl) {
     for item in &mut block.items {
         if let ImplItem::Fn(function) = item {
             function.block = for_host(&function.block);
             read_bounds(&mut function.sig.generics);
         }
-    }
-    let (lints, errors) = (unfit_lints(), refusals.into_tokens());
-    match is_foreign {
-        true => quote!(#described #errors),
-        false => quote!(#lints #block #described #errors),
     }
 }
 
@@ -159,14 +175,11 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
             "methods of kernels are those of a `#[derive(KernelType)]` type; name it here",
         );
     }
-    if let Some((_, of, _)) = &block.trait_ {
-        if is_of(block, "PartialEq") || is_of(block, "PartialOrd") {
-            refusals.refuse(
-                of,
-                "comparisons of kernels are those of all fields, as `#[derive(PartialEq, PartialOrd)]` has them; derive it, or \
-                 write a method of another name",
-            );
-        } else if is_of_number(block) {
+    if block.trait_.is_some() {
+        let is_foreign = attribute.to_string() == "foreign";
+        let ty = self_path(&block.self_ty);
+        crate::comparison::check(block, ty.as_ref(), is_foreign, refusals);
+        if is_of_number(block) {
             refusals.refuse(
                 &block.self_ty,
                 "kernels find what a trait has of types of yours alone; put the number in a `#[derive(KernelType)]` struct",
@@ -179,7 +192,7 @@ fn check_block(attribute: &TokenStream, block: &ItemImpl, refusals: &mut Refusal
 }
 
 /// Takes `#[device_fn(..)]` off a function of a block: what stands in its parentheses.
-fn take_said(function: &mut ImplItemFn, refusals: &mut Refusals) -> TokenStream {
+pub(crate) fn take_said(function: &mut ImplItemFn, refusals: &mut Refusals) -> TokenStream {
     let is_ours = |attribute: &Attribute| {
         let last = attribute.path().segments.last();
         last.is_some_and(|last| last.ident == "device_fn")
@@ -224,8 +237,19 @@ fn read_bounds(generics: &mut Generics) {
     *generics = Signature::of_impl(generics, &mut said).generics;
 }
 
+/// A body of a trait as it is described for a type that has the trait.
+pub(crate) struct Body {
+    pub(crate) number: Literal,
+    pub(crate) description: TokenStream,
+    /// What is called.
+    pub(crate) called: TokenStream,
+    pub(crate) generics: Generics,
+    pub(crate) receiver: Option<&'static str>,
+    pub(crate) changes: bool,
+}
+
 /// What the functions of a block belong to.
-struct Of<'a> {
+pub(crate) struct Of<'a> {
     ty: &'a Path,
     self_ty: &'a Type,
     generics: &'a Generics,
@@ -239,6 +263,8 @@ struct Of<'a> {
     operator: bool,
     /// Whether the operator is the index of `a[(i, j)]`.
     element: bool,
+    /// Whether the block is of a comparison.
+    compares: bool,
     /// What is right of the operator, if it is not the type itself.
     right: Option<&'a Type>,
     /// What `Self::Output` is.
@@ -248,7 +274,62 @@ struct Of<'a> {
     is_refused: bool,
 }
 
-impl Of<'_> {
+impl<'a> Of<'a> {
+    /// What the bodies of a trait belong to: a type parameter that has it.
+    pub(crate) fn trait_itself(
+        ty: &'a Path,
+        self_ty: &'a Type,
+        signature: &'a Signature,
+    ) -> Of<'a> {
+        Of {
+            ty,
+            self_ty,
+            generics: &signature.generics,
+            declared: &signature.generics,
+            dispatched: &signature.dispatched,
+            is_foreign: false,
+            operator: false,
+            element: false,
+            compares: false,
+            right: None,
+            output: None,
+            is_refused: false,
+        }
+    }
+
+    /// The description of a body of a trait.
+    pub(crate) fn body(
+        &self,
+        function: &ImplItemFn,
+        said: TokenStream,
+        refusals: &mut Refusals,
+    ) -> Option<Body> {
+        let mut own = Refusals::default();
+        let receiver = receiver(function, &mut own);
+        let item = self.free(function);
+        let mut signature = Signature::new(Kind::Device, said, &item, &mut own);
+        signature.is_free = false;
+        if let Some((closure, _)) = signature.closures.first() {
+            own.refuse(closure, CLOSURE_TO_METHOD);
+        }
+        check_own_types(self.dispatched, &signature, &mut own);
+        let parts = own
+            .is_empty()
+            .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
+        let Some(parts) = parts.filter(|_| own.is_empty()) else {
+            refusals.extend(own);
+            return None;
+        };
+        Some(Body {
+            number: number_of(&signature.name),
+            description: described(&parts, &signature, &plain_name(&signature.name)),
+            called: function_of(&signature),
+            generics: with_functions(self.generics, self.dispatched),
+            receiver,
+            changes: changes(function),
+        })
+    }
+
     /// The description of a function, and the implementations that lead to it.
     fn function(
         &self,
@@ -275,7 +356,7 @@ impl Of<'_> {
         if let Some((closure, _)) = signature.closures.first() {
             own.refuse(closure, CLOSURE_TO_METHOD);
         }
-        check_own_types(function, &signature, &mut own);
+        check_own_types(self.dispatched, &signature, &mut own);
         let parts = own
             .is_empty()
             .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
@@ -299,10 +380,11 @@ impl Of<'_> {
         let bound = self.bound(function, &signature);
         let associated = self.associated_fn(name, bound.as_ref(), &call);
         let own = self.described_method(name, &quote!(), &function_of(&signature));
+        let compared = self.compares.then(|| own_comparison(self.self_ty, name));
         let cfgs = function.attrs.iter().filter(|a| a.path().is_ident("cfg"));
         quote! {
             #(#cfgs)*
-            const _: () = { #described #method #associated #own };
+            const _: () = { #described #method #associated #own #compared };
         }
     }
 
@@ -325,6 +407,7 @@ impl Of<'_> {
         let mut function = function.clone();
         WithoutSelf(self.ty, self.output).visit_impl_item_fn_mut(&mut function);
         let mut sig = function.sig;
+        name_impls(&mut sig);
         for input in &mut sig.inputs {
             if let FnArg::Receiver(receiver) = input {
                 let name = self_at(receiver.self_token.span());
@@ -546,11 +629,11 @@ impl Of<'_> {
 }
 
 /// Refuses what a function of a block has no room for: types that decide what it is, but those of the block.
-fn check_own_types(function: &ImplItemFn, signature: &Signature, refusals: &mut Refusals) {
-    let own = function.sig.generics.type_params();
-    for param in own.filter(|param| signature.is_dispatched(&param.ident)) {
+fn check_own_types(of_block: &[Dispatched], signature: &Signature, refusals: &mut Refusals) {
+    let is_own = |of: &&Dispatched| of_block.iter().all(|other| other.name != of.name);
+    for own in signature.dispatched.iter().filter(is_own) {
         refusals.refuse(
-            &param.ident,
+            &own.name,
             "a method has no type parameter of its own with a trait of yours as its bound; write a `#[device_fn]` \
              outside of the `impl` block",
         );
@@ -672,101 +755,4 @@ fn joined(outer: &Generics, own: &Generics) -> Generics {
 fn path_name(path: &Path) -> String {
     let segments = path.segments.iter().map(|s| plain_name(&s.ident));
     segments.last().unwrap_or_default()
-}
-
-/// Says a type once more, where the user has not written it; it is as long as what stands there.
-struct Again;
-
-impl VisitMut for Again {
-    fn visit_ident_mut(&mut self, name: &mut Ident) {
-        *name = again(name);
-    }
-
-    fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {
-        let end = after(segment.ident.span());
-        syn::visit_mut::visit_path_segment_mut(self, segment);
-        let is_module = ["super", "crate", "self"]
-            .iter()
-            .any(|name| segment.ident == name);
-        if segment.arguments.is_none() && !is_module {
-            segment.arguments = PathArguments::AngleBracketed(parse_quote!(<>));
-        }
-        if let PathArguments::AngleBracketed(arguments) = &mut segment.arguments {
-            arguments.gt_token.spans = [end];
-        }
-    }
-}
-
-/// Writes out `Self` and `Self::Output`, and renames `self`.
-struct WithoutSelf<'a>(&'a Path, Option<&'a Type>);
-
-impl VisitMut for WithoutSelf<'_> {
-    fn visit_expr_mut(&mut self, expr: &mut Expr) {
-        syn::visit_mut::visit_expr_mut(self, expr);
-        if let Expr::Path(path) = &*expr
-            && let Some(name) = path.path.get_ident()
-            && name == "self"
-        {
-            let span = name.span();
-            // In parentheses at its place, so that rustc sees it there, too: it tells an error once if it comes
-            // twice.
-            *expr = Expr::Paren(ExprParen {
-                attrs: Vec::new(),
-                paren_token: syn::token::Paren(span),
-                expr: Box::new(Expr::Path(ExprPath {
-                    attrs: Vec::new(),
-                    qself: None,
-                    path: self_at(span).into(),
-                })),
-            });
-        }
-    }
-
-    fn visit_type_mut(&mut self, ty: &mut Type) {
-        if let (Type::Path(path), Some(output)) = (&*ty, self.1)
-            && path.qself.is_none()
-            && path.path.segments.len() == 2
-            && path
-                .path
-                .segments
-                .iter()
-                .map(|s| &s.ident)
-                .eq(["Self", "Output"])
-        {
-            *ty = output.clone();
-        }
-        syn::visit_mut::visit_type_mut(self, ty);
-    }
-
-    fn visit_path_mut(&mut self, path: &mut Path) {
-        syn::visit_mut::visit_path_mut(self, path);
-        let Some(first) = path.segments.first() else {
-            return;
-        };
-        let span = first.ident.span();
-        if first.ident == "Self" && path.leading_colon.is_none() {
-            let mut whole = at(self.0, span);
-            whole.segments.extend(path.segments.iter().skip(1).cloned());
-            *path = whole;
-        }
-    }
-
-    // `self` in these is a module.
-    fn visit_item_mut(&mut self, _: &mut syn::Item) {}
-}
-
-/// The name of `self` in a description. Hygiene keeps it apart from names of the user.
-fn self_at(span: Span) -> Ident {
-    Ident::new(SELF, Span::mixed_site().located_at(before(span)))
-}
-
-/// A path whose names are at another position.
-fn at(path: &Path, span: Span) -> Path {
-    let mut path = path.clone();
-    for segment in &mut path.segments {
-        segment
-            .ident
-            .set_span(span.resolved_at(segment.ident.span()));
-    }
-    path
 }

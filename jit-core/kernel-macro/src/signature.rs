@@ -110,7 +110,7 @@ impl Signature {
         };
         signature.read_closures(kind, refusals);
         signature.read_generics(refusals);
-        signature.check_dispatched(kind, refusals);
+        signature.check_dispatched(refusals);
         for input in &item.sig.inputs {
             signature.read_param(kind, input, refusals);
         }
@@ -191,22 +191,9 @@ impl Signature {
     }
 
     /// What a function that is described for each type cannot be besides.
-    fn check_dispatched(&self, kind: Kind, refusals: &mut Refusals) {
-        let Some(Dispatched { name, .. }) = self.dispatched.first() else {
+    fn check_dispatched(&self, refusals: &mut Refusals) {
+        if self.dispatched.is_empty() {
             return;
-        };
-        if kind == Kind::Kernel {
-            refusals.refuse(
-                name,
-                "a kernel is one for all types, and a trait of yours has other functions for each: call a `#[device_fn]` \
-                 with this parameter in a kernel for each type",
-            );
-        }
-        if let Some((_, ty)) = self.consts.first() {
-            refusals.refuse(
-                ty,
-                "a device function with a trait of yours as a bound has no const parameters; take the number as a value",
-            );
         }
         if let Some((closure, _)) = self.closures.first() {
             refusals.refuse(

@@ -1,11 +1,33 @@
 //! Comparisons as Rust has them: of numbers by the IR's own instructions, of what is made of parts by its parts.
 
-use crate::ir::{CompareOp, Constant, Type};
+use std::any::Any;
+use std::cmp::Ordering;
+
+use crate::ir::{CompareOp, Constant, Type, TypeTable};
+use crate::value::comparison::{Comparison, HostComparison};
 
 use super::items::Taken;
 use super::option::is_option;
+use super::pool::CallFn;
 use super::result::is_result;
 use super::{Front, Operand};
+
+/// What is said of structs that are one in the IR, of which one has a comparison of its own.
+const SAME_NAME: &str = "there are two structs with this name and these fields, and one of them has a comparison with \
+                         `#[device_fn]`; name them differently";
+
+/// What is said of a comparison of the host's that kernels do not have.
+fn by_hand(ty: &str, is_equality: bool) -> String {
+    let name = if is_equality {
+        "PartialEq"
+    } else {
+        "PartialOrd"
+    };
+    format!(
+        "the `{name}` of `{ty}` is written by hand and compares something else than all fields in their order, which \
+         kernels do; mark that `impl` with `#[device_fn]`, derive `{name}`, or write a method of another name"
+    )
+}
 
 impl<'k> Front<'k> {
     /// A comparison: of options and results by whether they have values, and by these; of slices, arrays, tuples and
@@ -28,7 +50,7 @@ impl<'k> Front<'k> {
                 self.not(self.compared(CompareOp::Eq, left, right))
             }
             _ => match self.fields_of(left) {
-                Some(fields) => self.compared_fields(op, left.eager(), right.eager(), &fields),
+                Some(fields) => self.compared_structs(op, left.eager(), right.eager(), &fields),
                 None => self.compare(op, left, right),
             },
         }
@@ -56,6 +78,120 @@ impl<'k> Front<'k> {
         })
     }
 
+    /// What compares two structs in place of their fields, if anything does; an error where kernels do not have what
+    /// the host compares by.
+    fn own_comparison(
+        self,
+        is_equality: bool,
+        left: Operand<'k>,
+        right: Operand<'k>,
+    ) -> Result<Option<CallFn>, String> {
+        let ty = left.ty();
+        if ty != right.ty() {
+            return Ok(None);
+        }
+        let known: Vec<&'static Comparison> = self.builder.with_types(|types| {
+            let facts = types.as_struct(ty).into_iter();
+            let facts = facts.flat_map(|data| data.known.facts());
+            facts
+                .filter_map(|fact| (fact as &dyn Any).downcast_ref())
+                .collect()
+        });
+        let own = |of: &&'static Comparison| match is_equality {
+            true => of.equal,
+            false => of.order,
+        };
+        let function = known.iter().find_map(own);
+        if function.is_some() && known.len() > 1 {
+            return Err(SAME_NAME.to_owned());
+        }
+        let by_fields = |host: &HostComparison| match is_equality {
+            true => (host.is_equality_of_fields)(),
+            false => (host.is_order_of_fields)(),
+        };
+        match function.is_some() || known.iter().flat_map(|of| of.host).all(by_fields) {
+            true => Ok(function),
+            false => Err(by_hand(&self.struct_name(ty), is_equality)),
+        }
+    }
+
+    fn struct_name(self, ty: Type) -> String {
+        let name = |types: &TypeTable| types.as_struct(ty).map(|data| data.name.clone());
+        self.builder
+            .with_types(|types| name(types))
+            .unwrap_or_default()
+    }
+
+    /// A comparison of structs, by the function that their type has for it or by their fields.
+    fn compared_structs(
+        self,
+        op: CompareOp,
+        left: Operand<'k>,
+        right: Operand<'k>,
+        fields: &[String],
+    ) -> Operand<'k> {
+        let is_equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+        match self.own_comparison(is_equality, left, right) {
+            Ok(None) => self.compared_fields(op, left, right, fields),
+            Ok(Some(call)) => self.call_comparison(op, call, left, right),
+            Err(message) => left.unsupported(&message),
+        }
+    }
+
+    /// A comparison by the function that a type has for it.
+    fn call_comparison(
+        self,
+        op: CompareOp,
+        call: CallFn,
+        left: Operand<'k>,
+        right: Operand<'k>,
+    ) -> Operand<'k> {
+        let result = call(self, &[], &[left.address(false), right.address(false)]);
+        match op {
+            CompareOp::Eq => result,
+            CompareOp::Ne => self.not(result),
+            CompareOp::Lt => self.is_order(result, &[Ordering::Less]),
+            CompareOp::Gt => self.is_order(result, &[Ordering::Greater]),
+            CompareOp::Le => self.is_order(result, &[Ordering::Less, Ordering::Equal]),
+            CompareOp::Ge => self.is_order(result, &[Ordering::Greater, Ordering::Equal]),
+        }
+    }
+
+    /// Whether an `Option<Ordering>` is one of these orders.
+    fn is_order(self, result: Operand<'k>, orders: &[Ordering]) -> Operand<'k> {
+        if result.is_recovered() {
+            return result;
+        }
+        let value = result.some_value().read();
+        let is = |&order: &Ordering| value.eq(self.builder.lit(Type::I8, order as i8));
+        let none = self.builder.lit(Type::BOOL, false);
+        let any = orders.iter().map(is).fold(none, |any, is| any | is);
+        self.value(result.is_some().read() & any)
+    }
+
+    /// Whether neither of two fields is before the other, so that the next ones decide: by the order that they have,
+    /// where that is not the one of their own fields.
+    fn is_level(self, left: Operand<'k>, right: Operand<'k>) -> Operand<'k> {
+        let (left, right) = (left.target(), right.target());
+        let Some(fields) = self.fields_of(left) else {
+            return self.compared(CompareOp::Eq, left, right);
+        };
+        let (left, right) = (left.eager(), right.eager());
+        match self.own_comparison(false, left, right) {
+            Ok(Some(call)) => {
+                let order = call(self, &[], &[left.address(false), right.address(false)]);
+                self.is_order(order, &[Ordering::Equal])
+            }
+            Ok(None) => {
+                let level = |name: &String| self.is_level(left.field(name), right.field(name));
+                let all = self.builder.lit(Type::BOOL, true);
+                let all = (fields.iter()).fold(all, |all, name| all & level(name).read());
+                self.value(all)
+            }
+            Err(message) => left.unsupported(&message),
+        }
+    }
+
     /// Tuples and structs from a field on: the first fields that differ decide, as in Rust, where
     /// `#[derive(PartialOrd)]` has the order of the declaration; of those that no order decides, none.
     fn compared_fields(
@@ -74,12 +210,13 @@ impl<'k> Front<'k> {
             return self.compared(op, a, b);
         }
         let here = |op| self.compared(op, a, b).read();
+        let level = || self.is_level(a, b).read();
         let rest = self.compared_fields(op, left, right, rest).read();
         self.value(match op {
             CompareOp::Eq => here(op) & rest,
             CompareOp::Ne => here(op) | rest,
-            CompareOp::Lt | CompareOp::Le => here(CompareOp::Lt) | here(CompareOp::Eq) & rest,
-            CompareOp::Gt | CompareOp::Ge => here(CompareOp::Gt) | here(CompareOp::Eq) & rest,
+            CompareOp::Lt | CompareOp::Le => here(CompareOp::Lt) | level() & rest,
+            CompareOp::Gt | CompareOp::Ge => here(CompareOp::Gt) | level() & rest,
         })
     }
 

@@ -21,7 +21,8 @@ pub type DescribeFn = for<'k> fn(Front<'k>);
 /// Something that can be launched: a [`Kernel`], or a `#[kernel]` function.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a kernel",
-    note = "launch a `Kernel`, or mark the function with `#[kernel]`"
+    note = "launch a `Kernel`, or mark the function with `#[kernel]`; one with a trait of yours as a bound is a kernel for \
+            each type, `k.of::<Circle>()`"
 )]
 pub trait AsKernel {
     /// The kernel.
@@ -142,6 +143,66 @@ impl LazyKernel {
     /// The kernel's name.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+}
+
+/// The kernels that a `#[kernel]` function with a trait of the user's as a bound is: one for each type that it is
+/// launched with, each with its own function that describes it.
+pub struct LazyKernels {
+    name: &'static str,
+    at: &'static Location<'static>,
+    options: BuildOptions,
+    known: Mutex<Vec<&'static LazyKernel>>,
+}
+
+impl fmt::Debug for LazyKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "LazyKernels({})", self.name)
+    }
+}
+
+impl LazyKernels {
+    /// The kernels that one is which is defined where this is called.
+    #[track_caller]
+    pub const fn new(name: &'static str) -> Self {
+        LazyKernels {
+            name,
+            at: Location::caller(),
+            options: BuildOptions { unchecked: false },
+            known: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Kernels whose indexing, and that of what they call, is unchecked.
+    ///
+    /// # Safety
+    /// As [`LazyKernel::new_unchecked`].
+    #[track_caller]
+    pub const unsafe fn new_unchecked(name: &'static str) -> Self {
+        LazyKernels {
+            name,
+            at: Location::caller(),
+            options: BuildOptions { unchecked: true },
+            known: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// The one that `describe` describes. It stays as long as the program; those with equal code are one.
+    pub fn of(&self, describe: DescribeFn) -> &'static LazyKernel {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_it = |kernel: &&&LazyKernel| std::ptr::fn_addr_eq(kernel.describe, describe);
+        if let Some(&kernel) = known.iter().find(is_it) {
+            return kernel;
+        }
+        let kernel: &'static LazyKernel = Box::leak(Box::new(LazyKernel {
+            name: self.name,
+            describe,
+            at: self.at,
+            options: self.options,
+            kernel: OnceCell::new(),
+        }));
+        known.push(kernel);
+        kernel
     }
 }
 

@@ -83,7 +83,7 @@ pub mod macros {
     pub use super::face::Front;
     pub use super::function::{
         AnyFunction, Callable, CallableFn, Described, DescribedFn, DescribedMethod, LazyDeviceFn,
-        LazyDeviceFns, LazyKernel, not_for_kernels,
+        LazyDeviceFns, LazyKernel, LazyKernels, not_for_kernels,
     };
     pub use super::host_mem;
     pub use super::inline::{Closure, Inlinable, InlineCall};
@@ -92,5 +92,6 @@ pub mod macros {
     pub use super::pool::{CallFn, InlineFn, Named, Pooled};
     pub use super::slice::End;
     pub use super::types::{InKernels, Param, Receives, TypeOf, of};
+    pub use crate::value::comparison::*;
     pub use kiln_description::method_name;
 }

@@ -73,9 +73,8 @@ impl TypeMap {
                     fields.push((name.clone(), self.map_inside(from, to, *ty)?));
                 }
                 to.intern_struct_apart(StructData {
-                    name: source.name.clone(),
-                    fields,
                     align: source.align,
+                    ..StructData::new(source.name.clone(), fields)
                 })
             }
             TypeData::Pointer {

@@ -1,9 +1,9 @@
-//! Impl trait.
+//! Impl trait as a result, and inside of what kernels hold.
 use kiln::prelude::*;
 
 #[device_fn]
-fn f(x: impl Float) -> f32 {
-    x.cast::<f32>()
+fn f(x: f32) -> impl Float {
+    x
 }
 
 fn main() {}

@@ -26,11 +26,6 @@ fn of_the_host(x: &mut [f32]) {
 }
 
 #[device_fn]
-fn counted<T: Shape, const N: usize>(shapes: [T; N]) -> f32 {
-    shapes[0].area()
-}
-
-#[device_fn]
 fn mapped<T: Shape, F: Fn(f32) -> f32>(shape: T, f: F) -> f32 {
     f(shape.area())
 }
@@ -38,6 +33,11 @@ fn mapped<T: Shape, F: Fn(f32) -> f32>(shape: T, f: F) -> f32 {
 #[kernel]
 fn generic<T: Shape>(x: &[T], y: &mut [f32]) {
     y[0] = x[0].area();
+}
+
+fn launched(jit: &Jit, squares: &Buffer<Square>, y: &mut Buffer<f32>) {
+    let _ = generic.launch(jit, (1, 1), squares, y);
+    let _ = jit.launch(&generic, 1, 1, args!(squares, y));
 }
 
 #[device_fn]
