@@ -389,9 +389,12 @@ mod names {
             }
         )*};
     }
-    kernels! { kernel jit config front types args all ty fields size align out bytes value start end }
+    kernels! {
+        kernel jit config front types args all ty fields size align out bytes value start end a b order equal of known
+        host name supertraits
+    }
 
-    #[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+    #[derive(Copy, Clone, Debug, PartialEq, PartialOrd, KernelType)]
     #[repr(C)]
     pub struct Pair<T> {
         pub a: T,
@@ -411,12 +414,15 @@ mod names {
     #[device_fn]
     impl Point {
         fn pair(self) -> Pair<f32> {
-            let b = if Side::Left.other() == Side::Left {
+            let second = if Side::Left.other() == Side::Left {
                 self.1
             } else {
                 0.0
             };
-            Pair { a: self.0, b }
+            Pair {
+                a: self.0,
+                b: second,
+            }
         }
     }
 
@@ -425,6 +431,21 @@ mod names {
         fn other(self) -> Side {
             self
         }
+    }
+
+    #[device_fn]
+    trait Named: Copy {
+        fn twice(self) -> f32 {
+            2.0
+        }
+    }
+
+    #[device_fn]
+    impl Named for Side {}
+
+    #[kernel]
+    pub fn each<T: Named>(x: &mut [f32], y: &[T]) {
+        x[0] = y[0].twice();
     }
 }
 

@@ -15,7 +15,7 @@ use crate::fused::is_gpu;
 use crate::signature::{Signature, Word};
 use crate::{Array, Arrays, Element, Result};
 
-/// The longest rows that a thread goes along by itself, whose neighbours are not those of other rows.
+/// The longest rows that a thread goes along by itself although its elements are not beside those of other threads.
 const SHORT: usize = 32;
 
 /// The fewest lines beside each other that fill the lines of a cache.
@@ -115,7 +115,7 @@ impl Lines {
     }
 }
 
-/// The kernel that folds chunks, or the one that goes along them from what is before, if `before` says that there is such.
+/// The kernel that folds chunks, or, if it `goes_through`, the one that goes along them from what is before each.
 fn build<T: Element>(op: Op<'_>, goes_through: bool) -> Result<Kernel, Error> {
     let name = match goes_through {
         true => "scan_lines",

@@ -154,33 +154,41 @@ fn on_host(
     let aliases = params.iter().map(|param| quote!(type #param = #number;));
     let arguments = (!params.is_empty()).then(|| quote!(<#(#params),*>));
     let equal = fields.iter().map(|(member, ty)| {
-        quote!(&& #root::OnHost::<#ty>::EQUAL.is_some_and(|equal| equal(&a.#member, &b.#member)))
+        quote!(&& #root::OnHost::<#ty>::EQUAL.is_some_and(|__kiln_of| __kiln_of(&__kiln_a.#member, &__kiln_b.#member)))
     });
     let order = fields.iter().map(|(member, ty)| {
         quote! {
-            let order = #root::then_fields(order, #root::OnHost::<#ty>::ORDER, &a.#member, &b.#member);
+            let __kiln_order = #root::then_fields(
+                __kiln_order,
+                #root::OnHost::<#ty>::ORDER,
+                &__kiln_a.#member,
+                &__kiln_b.#member,
+            );
         }
     });
     quote! {
         {
             #(#[allow(non_camel_case_types, dead_code, reason = "it is named as a parameter is")] #aliases)*
             type __KilnSelf = #name #arguments;
-            fn __kiln_equal(a: &__KilnSelf, b: &__KilnSelf) -> bool {
-                let _ = (a, b);
+            fn __kiln_equal(__kiln_a: &__KilnSelf, __kiln_b: &__KilnSelf) -> bool {
+                let _ = (__kiln_a, __kiln_b);
                 true #(#equal)*
             }
-            fn __kiln_order(a: &__KilnSelf, b: &__KilnSelf) -> ::core::option::Option<::core::cmp::Ordering> {
-                let _ = (a, b);
-                let order = ::core::option::Option::Some(::core::cmp::Ordering::Equal);
+            fn __kiln_ordered(
+                __kiln_a: &__KilnSelf,
+                __kiln_b: &__KilnSelf,
+            ) -> ::core::option::Option<::core::cmp::Ordering> {
+                let _ = (__kiln_a, __kiln_b);
+                let __kiln_order = ::core::option::Option::Some(::core::cmp::Ordering::Equal);
                 #(#order)*
-                order
+                __kiln_order
             }
             #root::HostComparison {
                 is_equality_of_fields: || {
                     #root::is_equality_of_fields::<__KilnSelf>(#root::OnHost::<__KilnSelf>::EQUAL, __kiln_equal)
                 },
                 is_order_of_fields: || {
-                    #root::is_order_of_fields::<__KilnSelf>(#root::OnHost::<__KilnSelf>::ORDER, __kiln_order)
+                    #root::is_order_of_fields::<__KilnSelf>(#root::OnHost::<__KilnSelf>::ORDER, __kiln_ordered)
                 },
             }
         }

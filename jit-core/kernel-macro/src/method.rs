@@ -297,6 +297,26 @@ impl<'a> Of<'a> {
         }
     }
 
+    /// The signature and the parts of a function without `self`, if nothing of it, or found before, is refused.
+    fn read(
+        &self,
+        item: &ItemFn,
+        said: TokenStream,
+        refusals: &mut Refusals,
+    ) -> Option<(Signature, Parts)> {
+        let mut signature = Signature::new(Kind::Device, said, item, refusals);
+        signature.is_free = false;
+        if let Some((closure, _)) = signature.closures.first() {
+            refusals.refuse(closure, CLOSURE_TO_METHOD);
+        }
+        check_own_types(self.dispatched, &signature, refusals);
+        if !refusals.is_empty() {
+            return None;
+        }
+        let parts = Parts::new(Kind::Device, &signature, item, refusals);
+        refusals.is_empty().then_some((signature, parts))
+    }
+
     /// The description of a body of a trait.
     pub(crate) fn body(
         &self,
@@ -306,17 +326,7 @@ impl<'a> Of<'a> {
     ) -> Option<Body> {
         let mut own = Refusals::default();
         let receiver = receiver(function, &mut own);
-        let item = self.free(function);
-        let mut signature = Signature::new(Kind::Device, said, &item, &mut own);
-        signature.is_free = false;
-        if let Some((closure, _)) = signature.closures.first() {
-            own.refuse(closure, CLOSURE_TO_METHOD);
-        }
-        check_own_types(self.dispatched, &signature, &mut own);
-        let parts = own
-            .is_empty()
-            .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
-        let Some(parts) = parts.filter(|_| own.is_empty()) else {
+        let Some((signature, parts)) = self.read(&self.free(function), said, &mut own) else {
             refusals.extend(own);
             return None;
         };
@@ -351,16 +361,7 @@ impl<'a> Of<'a> {
             Some(Some((_, number))) => self.free(number),
             _ => self.free(function),
         };
-        let mut signature = Signature::new(Kind::Device, said, &item, &mut own);
-        signature.is_free = false;
-        if let Some((closure, _)) = signature.closures.first() {
-            own.refuse(closure, CLOSURE_TO_METHOD);
-        }
-        check_own_types(self.dispatched, &signature, &mut own);
-        let parts = own
-            .is_empty()
-            .then(|| Parts::new(Kind::Device, &signature, &item, &mut own));
-        let Some(parts) = parts.filter(|_| own.is_empty()) else {
+        let Some((signature, parts)) = self.read(&item, said, &mut own) else {
             refusals.extend(own);
             return self.stand_in(function);
         };

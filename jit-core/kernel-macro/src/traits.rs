@@ -107,7 +107,7 @@ fn bodies(item: &mut ItemTrait, refusals: &mut Refusals) -> TokenStream {
                 _ => {
                     let __kiln_supertraits: &[fn(u64, bool) -> ::core::option::Option<#root::Pooled>] =
                         &[#(<#implementor as #root::TraitFns<#supertraits>>::entry),*];
-                    __kiln_supertraits.iter().find_map(|of| of(__kiln_name, __kiln_as_method))
+                    __kiln_supertraits.iter().find_map(|__kiln_of| __kiln_of(__kiln_name, __kiln_as_method))
                 }
             }
         }

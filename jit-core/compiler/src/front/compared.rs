@@ -105,10 +105,7 @@ impl<'k> Front<'k> {
         if function.is_some() && known.len() > 1 {
             return Err(SAME_NAME.to_owned());
         }
-        let by_fields = |host: &HostComparison| match is_equality {
-            true => (host.is_equality_of_fields)(),
-            false => (host.is_order_of_fields)(),
-        };
+        let by_fields = |host: &'static HostComparison| host.is_of_fields(is_equality);
         match function.is_some() || known.iter().flat_map(|of| of.host).all(by_fields) {
             true => Ok(function),
             false => Err(by_hand(&self.struct_name(ty), is_equality)),

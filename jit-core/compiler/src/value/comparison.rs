@@ -8,8 +8,10 @@
 //! them; one that gives something else is refused in kernels.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 
 use super::{KernelType, check_values, vec_from_bytes};
 use crate::front::macros::CallFn;
@@ -33,6 +35,27 @@ pub struct HostComparison {
     pub is_equality_of_fields: fn() -> bool,
     /// Whether `<` is that of the first fields that differ.
     pub is_order_of_fields: fn() -> bool,
+}
+
+/// What was found of each comparison, by its place: it takes thousands of comparisons, and kernels have many.
+static ASKED: Mutex<BTreeMap<(usize, bool), bool>> = Mutex::new(BTreeMap::new());
+
+impl HostComparison {
+    /// Whether `==`, or else `<`, is that of the fields.
+    pub(crate) fn is_of_fields(&'static self, is_equality: bool) -> bool {
+        let key = (std::ptr::from_ref(self).addr(), is_equality);
+        let asked = || ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = asked().get(&key).copied();
+        known.unwrap_or_else(|| {
+            // Not under the lock, as it is the user's code.
+            let found = match is_equality {
+                true => (self.is_equality_of_fields)(),
+                false => (self.is_order_of_fields)(),
+            };
+            asked().insert(key, found);
+            found
+        })
+    }
 }
 
 /// The comparisons of a type on the host, if it has them. The constants are those of the `impl` where the type has the
