@@ -37,7 +37,8 @@ pub fn in_hook<R>(hook: impl FnOnce() -> R) -> R {
     hook()
 }
 
-/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end, within so long.
+/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end, within so long
+/// from its turn on: one thread at a time is parked.
 pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
     return system::park(thread, within);
@@ -129,10 +130,9 @@ mod system {
     }
 
     pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
+        // Each has its time whole: one that stays in a hook takes all of its own, and none of the others'.
+        let _guard = ONE_AT_A_TIME.lock();
         let until = Instant::now() + within;
-        let Some(_guard) = ONE_AT_A_TIME.try_lock_until(until) else {
-            return thread.is_finished();
-        };
         let Some((start, end)) = code_of_library() else {
             return false;
         };

@@ -463,7 +463,8 @@ mod tests {
     fn nothing_runs_on_after_a_compile_was_given_up() {
         let turns = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&turns);
-        let limit = Duration::from_millis(300);
+        // The first turns are some milliseconds' work, on a machine that does nothing else.
+        let limit = Duration::from_secs(3);
         let given_up = compile_within(limit, memory::least(), "k", move || work_forever(&counted));
         let error = given_up.expect_err("it does not end");
         assert!(
@@ -502,19 +503,30 @@ mod tests {
         assert_eq!(result.expect("all threads answer"), 0);
     }
 
-    /// What a hook holds is the program's.
+    /// What a hook holds is the program's. Beside it, who is given up at the same time is stopped.
     #[test]
     fn a_thread_is_not_parked_in_a_hook() {
-        let turns = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&turns);
+        let [in_a_hook, beside] = [(); 2].map(|()| Arc::new(AtomicU64::new(0)));
+        let counted = [&in_a_hook, &beside].map(Arc::clone);
         let limit = Duration::from_millis(300);
-        let work = move || in_hook(|| work_forever(&counted));
-        let given_up = compile_within(limit, memory::least(), "k", work);
-        let error = given_up.expect_err("it does not end");
-        assert!(
-            matches!(error, CompileThreadError::Endless { stopped: false, .. }),
-            "{error}"
-        );
-        turns.store(u64::MAX / 2, Ordering::Relaxed);
+        let both = [(true, "hook"), (false, "beside")];
+        let both = std::iter::zip(both, counted).map(|((hook, name), counted)| {
+            let work = move || match hook {
+                true => in_hook(|| work_forever(&counted)),
+                false => work_forever(&counted),
+            };
+            thread::spawn(move || compile_within(limit, memory::least(), name, work))
+        });
+        let both: Vec<_> = both.collect();
+        let stopped = both.into_iter().map(|thread| {
+            let given_up = thread.join().expect("a result");
+            match given_up.expect_err("it does not end") {
+                CompileThreadError::Endless { stopped, .. } => stopped,
+                other => panic!("{other}"),
+            }
+        });
+        let stopped: Vec<bool> = stopped.collect();
+        in_a_hook.store(u64::MAX / 2, Ordering::Relaxed);
+        assert_eq!(stopped, [false, true]);
     }
 }
