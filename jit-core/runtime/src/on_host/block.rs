@@ -192,32 +192,39 @@ impl Block {
         start..(start + WARP_LANES).min(self.states.len())
     }
 
-    /// Executes the operations of a warp that are complete, now that one of its threads has come to
-    /// one or has ended.
+    /// Executes what is complete now that a thread has come to an operation of its warp, or has ended: its own operation, as
+    /// no other waits for it, or, as many may have waited for its end, any of the warp.
     fn meet(&mut self, thread: usize) -> Result<(), String> {
-        let warp = self.warp(thread);
-        let mut left = 0u32;
-        for (lane, state) in self.states[warp.clone()].iter().enumerate() {
-            left |= u32::from(!matches!(state, State::Ended)) << lane;
+        match self.states[thread] {
+            State::Ended => self.warp(thread).try_for_each(|n| self.complete(n)),
+            _ => self.complete(thread),
         }
-        for n in warp.clone() {
-            let State::Meets(site, args) = self.states[n] else {
-                continue;
-            };
-            let Some(call) = masked(site) else { continue };
-            let mask = args[0] as u32;
-            if mask >> (n - warp.start) & 1 == 0 {
-                let (name, row) = (self.name(n), call.row.name);
-                return Err(format!(
-                    "the member mask {mask:#010x} of {name} at `{row}` leaves it out"
-                ));
-            }
-            let here = self.lanes(warp.clone(), |other, theirs| {
-                masked(other).is_some_and(|c| same(c, call)) && theirs[0] as u32 == mask
-            });
-            if here == mask & left {
-                self.execute(warp.start, call, here);
-            }
+    }
+
+    /// Executes the operation at which a thread waits, if all its lanes that have not ended wait there.
+    fn complete(&mut self, thread: usize) -> Result<(), String> {
+        let State::Meets(site, args) = self.states[thread] else {
+            return Ok(());
+        };
+        let Some(call) = masked(site) else {
+            return Ok(());
+        };
+        let (warp, mask) = (self.warp(thread), args[0] as u32);
+        if mask >> (thread - warp.start) & 1 == 0 {
+            let (name, row) = (self.name(thread), call.row.name);
+            return Err(format!(
+                "the member mask {mask:#010x} of {name} at `{row}` leaves it out"
+            ));
+        }
+        let states = self.states[warp.clone()].iter().enumerate();
+        let left = states.fold(0, |left, (lane, state)| {
+            left | u32::from(!matches!(state, State::Ended)) << lane
+        });
+        let here = self.lanes(warp.clone(), |other, theirs| {
+            masked(other).is_some_and(|c| same(c, call)) && theirs[0] as u32 == mask
+        });
+        if here == mask & left {
+            self.execute(warp.start, call, here);
         }
         Ok(())
     }
