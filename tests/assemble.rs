@@ -1,6 +1,6 @@
 //! Compiles every kernel of the suite for two of four architectures, the oldest and the newest that NVIDIA's `ptxas`
 //! and Kiln share among them, which take turns, one with lines of the source, and assembles it; with `KILN_ASSEMBLE_ALL`, which
-//! `cargo xtask soak` sets, for all.
+//! `cargo xtask soak` sets, for all. What several cases compile is assembled with the first of them.
 //!
 //! A case runs in the interpreter; an observer keeps the module of every kernel that it compiles, as text, before any
 //! hook has seen it. Each is parsed, compiled to PTX with the standard hooks and assembled. Needs `KILN_PTXAS`,
@@ -110,8 +110,18 @@ fn assemble(ptxas: &std::ffi::OsStr, ptx: &str, sm: u32) -> Result<(), String> {
     Err(String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
+/// Whether it is the first time that this module is met: cases share kernels, as those of arrays do.
+fn is_new(module: &Module) -> bool {
+    static MET: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    let mut met = MET.lock().expect("no panic while it is held");
+    met.insert(module.to_string())
+}
+
 /// Why a module is refused, by Kiln or the assembler, for which architecture.
 fn refusals(module: &Module) -> Vec<String> {
+    if !is_new(module) {
+        return Vec::new();
+    }
     let hooks = kiln::hooks::standard();
     let ptxas = std::env::var_os("KILN_PTXAS");
     // Which of them, a kernel's name says.
