@@ -12,9 +12,11 @@ use crate::affine::Known;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
+use crate::jam::{Jam, Jammer};
 use crate::program::Program;
-use crate::schedule::{Partition, Schedule};
+use crate::schedule::{LoopSchedule, Partition, Schedule};
 use crate::stage::{Stage, Staged};
+use crate::transform::Transformed;
 use crate::uniform::{Uniform, base_of};
 
 /// A module of what each thread of a grid executes, and the grid.
@@ -33,7 +35,8 @@ pub(crate) fn apply(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
-    check_loops(program, schedule)?;
+    let transformed = Transformed::of(program, schedule)?;
+    let (program, schedule) = (&*transformed.program, &transformed.schedule);
     let (blocks, threads) = (
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
@@ -45,7 +48,11 @@ pub(crate) fn apply(
     let launched = (&grid, threads.hardware);
     start.extend(staged.assert_launch((schedule, known), launched));
     staged.redirect(&grid);
-    let Staged { program, stages } = &staged;
+    let Staged {
+        program,
+        stages,
+        numbers,
+    } = &staged;
     let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();
     let uniform = Uniform::of(program, schedule, &places);
     crate::levels::check(program, schedule, &uniform)?;
@@ -62,25 +69,21 @@ pub(crate) fn apply(
         firsts: HashMap::new(),
         apart: HashSet::new(),
         before: HashMap::new(),
+        numbers,
+        jams: Vec::new(),
+        once: HashSet::new(),
     };
     rewrite.region(body, Levels::default(), None)?;
-    let mut module = rewrite.module;
-    program.take_marks_out(&mut module);
+    let mut module = rewrite.jammed()?;
     module.functions[program.kernel].regions[body]
         .insts
         .splice(0..0, start);
-    let extents = blocks
-        .linear
-        .iter()
-        .chain(&threads.linear)
-        .flatten()
-        .copied()
-        .collect();
+    let extents = blocks.linear.iter().chain(&threads.linear);
     Ok(Applied {
         module,
         grid: blocks.hardware,
         block: threads.hardware,
-        extents,
+        extents: extents.flatten().copied().collect(),
     })
 }
 
@@ -134,9 +137,31 @@ pub(crate) struct Rewrite<'p> {
     pub(crate) apart: HashSet<Value>,
     /// What has to be written before an instruction.
     pub(crate) before: HashMap<Inst, Vec<Inst>>,
+    /// By loop whose iterations are executed side by side: the number of the one among them.
+    numbers: &'p HashMap<Inst, Value>,
+    /// Loops whose iterations are executed side by side, inner ones first.
+    jams: Vec<Jam>,
+    /// What fills shared memory.
+    once: HashSet<Inst>,
 }
 
 impl Rewrite<'_> {
+    /// The module with iterations side by side, and without marks.
+    fn jammed(self) -> Result<Module, DirectiveError> {
+        let mut module = self.module;
+        self.program.take_marks_out(&mut module);
+        let mut jammer = Jammer {
+            program: self.program,
+            module: &mut module,
+            kernel: self.kernel,
+            once: self.once,
+        };
+        for jam in self.jams {
+            jammer.jam(jam)?;
+        }
+        Ok(module)
+    }
+
     /// Rewrites what is in a region; with a guard, what is not for all threads is executed where it holds.
     pub(crate) fn region(
         &mut self,
@@ -166,12 +191,14 @@ impl Rewrite<'_> {
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
             if let Some(stage) = self.stages.get(&inst) {
-                list.extend(self.fill(inst, stage));
+                let fill = self.fill(inst, stage);
+                self.once.extend(fill.iter().copied());
+                list.extend(fill);
                 continue;
             }
-            let partition = self.partition_of(inst);
-            if partition.is_some() {
-                list.extend(self.distribute(inst, partition, levels, guard)?);
+            let held = self.schedule_of(inst);
+            if held.partition.is_some() || held.jammed() > 1 {
+                list.extend(self.distribute(inst, held, levels, guard)?);
                 continue;
             }
             let mut inner = levels;
@@ -235,12 +262,10 @@ impl Rewrite<'_> {
         found
     }
 
-    /// How the schedule distributes an instruction, if that is a loop.
-    fn partition_of(&self, inst: Inst) -> Partition {
+    /// What the schedule says of an instruction, if that is a loop.
+    fn schedule_of(&self, inst: Inst) -> LoopSchedule {
         let number = self.program.number_of(inst);
-        number.map_or_else(Partition::default, |number| {
-            self.schedule.loops[number].partition
-        })
+        number.map_or_else(LoopSchedule::default, |number| self.schedule.loops[number])
     }
 
     /// Makes the first thread of the block the one that enters an `if`.
@@ -250,11 +275,11 @@ impl Rewrite<'_> {
         data.map_operands(|_| first);
     }
 
-    /// A loop of which a thread executes its share.
+    /// A loop of which a thread executes its share, or several iterations side by side.
     fn distribute(
         &mut self,
         inst: Inst,
-        partition: Partition,
+        held: LoopSchedule,
         levels: Levels,
         guard: Option<Value>,
     ) -> Result<Vec<Inst>, DirectiveError> {
@@ -270,6 +295,7 @@ impl Rewrite<'_> {
         else {
             return Ok(vec![inst]);
         };
+        let partition = held.partition;
         let inner = levels.within(partition);
         // Their number has been checked.
         let block = partition
@@ -300,6 +326,12 @@ impl Rewrite<'_> {
         self.replace_value(index, own, body);
         self.region(body, inner, guard.filter(|_| meets))?;
         self.enter_body(&turn, body);
+        let written = list.last().filter(|_| held.jammed() > 1);
+        self.jams.extend(written.map(|&written| Jam {
+            inst: written,
+            count: held.jammed(),
+            number: self.numbers.get(&inst).copied(),
+        }));
         Ok(list)
     }
 

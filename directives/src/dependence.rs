@@ -13,7 +13,7 @@ use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Execution, Known, Step};
 use crate::error::DirectiveError;
 use crate::integer::{Linear, System};
-use crate::owner::{Owners, Which};
+use crate::owner::{Owners, Which, divided};
 use crate::program::Program;
 use crate::schedule::Schedule;
 
@@ -69,7 +69,30 @@ struct Order<'a> {
     common: usize,
     /// How many places of the way to `x` and `y` are the same.
     shared_way: usize,
+    /// What may not keep the order: different threads, or iterations side by side.
+    apart: Apart,
 }
+
+/// How two accesses are executed, as texts of errors say it.
+#[derive(Copy, Clone)]
+struct Apart {
+    refused: &'static str,
+    not_proved: &'static str,
+    /// What to do about iterations that depend on each other.
+    fix: &'static str,
+}
+
+const BY_THREADS: Apart = Apart {
+    refused: "different threads do so in any order",
+    not_proved: "different threads execute them",
+    fix: "leave that loop sequential, or let its iterations use elements of their own",
+};
+
+const SIDE_BY_SIDE: Apart = Apart {
+    refused: "these are executed side by side",
+    not_proved: "iterations are executed side by side",
+    fix: "let fewer of its iterations be side by side, or use elements of their own",
+};
 
 /// An execution of `x`, a later one of `y`, and what holds of them.
 struct Question {
@@ -108,6 +131,7 @@ impl Check<'_> {
                     carried_by,
                     common,
                     shared_way,
+                    apart: BY_THREADS,
                 })?;
             }
         }
@@ -123,6 +147,7 @@ impl Check<'_> {
                 carried_by,
                 common,
                 shared_way,
+                apart: BY_THREADS,
             })?;
         }
         Ok(())
@@ -149,7 +174,39 @@ impl Check<'_> {
                 None => return Err(self.cannot_prove(order, too_large)),
             }
         }
-        Ok(())
+        let side_by_side = Order {
+            apart: SIDE_BY_SIDE,
+            ..*order
+        };
+        match self.is_beside(order, question) {
+            Some(Some(asked)) => Err(self.refusal(&side_by_side, asked)),
+            Some(None) => Ok(()),
+            None => Err(self.cannot_prove(&side_by_side, too_large)),
+        }
+    }
+
+    /// The question of two executions by iterations of one group, which are executed side by side, if there are such.
+    ///
+    /// Nothing keeps the order of iterations of a group but a barrier between `x` and `y` in the text of one, which all
+    /// of the group come to once. Whether it does elsewhere depends on which loops within they go through together.
+    fn is_beside(&mut self, order: &Order<'_>, mut asked: Question) -> Option<Option<Question>> {
+        let Some(number) = order.carried_by else {
+            return Some(None);
+        };
+        let held = order.x.loops[number];
+        let group = i128::from(held.schedule.jammed());
+        let is_kept = order.common == number + 1 && self.barrier_within(order, order.shared_way);
+        if group == 1 || is_kept {
+            return Some(None);
+        }
+        let mut owners = Owners::new(self.schedule);
+        let (affine, system) = (&mut self.affine, &mut asked.system);
+        let x = owners.batch(affine, system, &mut asked.x, true, &held)?;
+        let y = owners.batch(affine, system, &mut asked.y, false, &held)?;
+        let (_, x) = divided(system, &x, group)?;
+        let (_, y) = divided(system, &y, group)?;
+        system.equal.push(x.plus(&y, -1)?);
+        Some(asked.system.has_solution()?.then_some(asked))
     }
 
     /// Constraints that hold of an execution of `x` and a later one of `y` that use one element; `Some(None)` if there
@@ -460,6 +517,7 @@ impl Check<'_> {
             first: self.access(order.x),
             second: self.access(order.y),
             slice: self.slice(order.x),
+            apart: order.apart.not_proved,
             reason,
         }
     }
@@ -499,14 +557,13 @@ impl Check<'_> {
             slice: self.slice(order.x),
             order: described,
             schedule: self.schedule.to_string(),
+            apart: order.apart.refused,
             fix: match is_one_thread {
                 true => {
                     "put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread \
                      of each block do it by `singular`"
                 }
-                false => {
-                    "leave that loop sequential, or let its iterations use elements of their own"
-                }
+                false => order.apart.fix,
             },
         }
     }

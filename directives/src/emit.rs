@@ -164,6 +164,16 @@ impl<'f> Emit<'f> {
         self.put(data, Type::UNIT);
     }
 
+    /// Executes one region or another.
+    pub(crate) fn if_else(&mut self, cond: Value, then_region: Region, else_region: Region) {
+        let data = InstData::If {
+            cond,
+            then_region,
+            else_region: Some(else_region),
+        };
+        self.put(data, Type::UNIT);
+    }
+
     /// A loop whose body `write` writes, from `start` to below `end`; the body.
     pub(crate) fn for_(
         &mut self,

@@ -3,6 +3,8 @@
 use kiln_jit_core::error::{Error, LibraryError};
 use kiln_jit_core::ir::{debug_as_text, error_text};
 
+use crate::schedule::Schedule;
+
 /// The text of a schedule is not of its form.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", error_text!("the schedule says `{part}` where {wanted} should stand"))]
@@ -98,9 +100,19 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A loop that cannot be transformed as it is said.
+    #[error("{}", error_text!("{place}: `{clause}` cannot be done: {problem}"))]
+    Transformation {
+        /// Where the loop is, or what in it is in the way.
+        place: String,
+        /// What was to be done.
+        clause: String,
+        /// What is in the way, and what to do.
+        problem: &'static str,
+    },
     /// A variable of the thread's own that one iteration hands on to another, or to what follows.
     #[error("{}", error_text!(
-        "{place}: {name} is written by iterations of the loop or part at {holder}, which different threads execute, and \
+        "{place}: {name} is written by iterations of the loop or part at {holder}, {apart}, and \
          is read by others or behind it: declare it within, or write to an element of a slice"
     ))]
     Carried {
@@ -110,11 +122,13 @@ pub enum DirectiveError {
         holder: String,
         /// The variable.
         name: String,
+        /// How iterations are executed: by different threads, or side by side by one.
+        apart: &'static str,
     },
     /// Two accesses to one element whose order the schedule does not keep.
     #[error("{}", error_text!(
-        "{first} and {second} use one element of `{slice}`, {order}, and under `{schedule}` different threads do so in \
-         any order: {fix}"
+        "{first} and {second} use one element of `{slice}`, {order}, and under `{schedule}` {apart}: \
+         {fix}"
     ))]
     Dependence {
         /// What comes first in the sequential program, and where.
@@ -127,13 +141,14 @@ pub enum DirectiveError {
         order: String,
         /// The schedule.
         schedule: String,
+        /// How iterations are executed: by different threads, or side by side by one.
+        apart: &'static str,
         /// What to do.
         fix: &'static str,
     },
     /// Two accesses of which it is not known whether they use one element.
     #[error("{}", error_text!(
-        "cannot prove that {first} and {second} do not depend on each other through `{slice}` when different threads \
-         execute them: {reason}"
+        "cannot prove that {first} and {second} do not depend on each other through `{slice}` when {apart}: {reason}"
     ))]
     CannotProve {
         /// What may come first, and where.
@@ -142,6 +157,8 @@ pub enum DirectiveError {
         second: String,
         /// The slice.
         slice: String,
+        /// How iterations are executed: by different threads, or side by side by one.
+        apart: &'static str,
         /// What is not known, and what to do.
         reason: &'static str,
     },
@@ -182,5 +199,15 @@ impl From<DirectiveError> for Error {
 impl From<ScheduleError> for Error {
     fn from(error: ScheduleError) -> Error {
         LibraryError::new(error).into()
+    }
+}
+
+impl DirectiveError {
+    /// The error with this schedule in its text.
+    pub(crate) fn under(mut self, under: &Schedule) -> DirectiveError {
+        if let DirectiveError::Dependence { schedule, .. } = &mut self {
+            *schedule = under.to_string();
+        }
+        self
     }
 }

@@ -12,6 +12,7 @@ use crate::program::{Program, is_region};
 use crate::schedule::Schedule;
 use crate::section::Section;
 use crate::stage::Staged;
+use crate::transform::Transformed;
 
 impl Program {
     /// The program of a region: a `#[device_fn]`, or one of the builder, without a result, with the marks of its
@@ -70,10 +71,13 @@ impl Program {
     /// What is wrong, or what cannot be proved to be right; as [`Program::apply`].
     pub fn verify(&self, schedule: &Schedule, known: &[Known]) -> Result<(), DirectiveError> {
         apply(self, schedule, known)?;
-        crate::private::check(self, schedule)?;
+        let transformed = Transformed::of(self, schedule)?;
+        crate::private::check(&transformed.program, &transformed.schedule)?;
         // What is staged brings barriers.
-        let staged = Staged::of(self, schedule, known)?;
-        crate::dependence::check(&staged.program, schedule, known)
+        let staged = Staged::of(&transformed.program, &transformed.schedule, known)?;
+        let checked = crate::dependence::check(&staged.program, &transformed.schedule, known);
+        // The schedule in the text is the one that was given.
+        checked.map_err(|error| error.under(schedule))
     }
 
     /// What a schedule stages in shared memory in a launch with such arguments: which elements of each slice the threads
@@ -109,8 +113,13 @@ impl Program {
         schedule: &Schedule,
         known: &[Known],
     ) -> Result<Vec<Section>, DirectiveError> {
-        crate::apply::check_loops(self, schedule)?;
-        crate::section::sections(self, schedule, known)
+        let transformed = Transformed::of(self, schedule)?;
+        let (program, numbers) = (&transformed.program, &transformed.numbers);
+        let sections = crate::section::sections(program, &transformed.schedule, known)?;
+        let numbered = sections
+            .into_iter()
+            .map(|section| section.in_loop_of(numbers));
+        Ok(numbered.collect())
     }
 
     /// The kernel in which each thread of a grid executes what a schedule gives it. Whether threads then depend on

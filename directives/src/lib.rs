@@ -12,6 +12,7 @@
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
 //! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
+//! | `transform`, `jam` | tiles of loops; iterations side by side |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
@@ -31,6 +32,7 @@ mod emit;
 mod error;
 mod grid;
 mod integer;
+mod jam;
 mod kernel;
 mod levels;
 pub mod marks;
@@ -43,6 +45,7 @@ mod schedule;
 mod section;
 mod shares;
 mod stage;
+mod transform;
 mod uniform;
 
 pub use affine::Known;

@@ -5,6 +5,9 @@
 //! | [`partition()`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
 //! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
+//! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
+//! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
+//! | [`unroll()`] | there, too | how often the loop's body is written |
 //! | [`singular()`] | the condition of an `if` without `else` | one thread of each block executes what the `if` holds |
 //!
 //! The barrier is that of kernels. A mark has no meaning of its own: a kernel in which one is left ends with an error.
@@ -20,6 +23,18 @@ fn clause(number: Option<i128>) -> Result<(), String> {
     match number {
         Some(0..=2) => Ok(()),
         _ => Err("a literal 0, 1 or 2, for a clause".to_owned()),
+    }
+}
+
+/// What [`unroll()`] has for a loop all of whose turns are written.
+pub const UNROLL_FULL: u32 = 0;
+/// What [`unroll()`] has for a loop that is left as it is.
+pub const UNROLL_NEVER: u32 = 1;
+
+fn count(number: Option<i128>) -> Result<(), String> {
+    match number {
+        Some(0..=65_536) => Ok(()),
+        _ => Err("a literal up to 65536, for a count of iterations".to_owned()),
     }
 }
 
@@ -49,6 +64,31 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.shared").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
+    pub fn tile(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.tile").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Of the next loop's iterations that a thread has, so many are executed side by side.
+    pub fn jam(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.jam").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The next loop's body is written so many times, [`UNROLL_FULL`] and [`UNROLL_NEVER`] among the numbers; of a loop
+    /// of tiles, that of the loop within a tile.
+    pub fn unroll(times: u32)
+        where times is count
+    {
+        let _ = times;
+        left_in()
+    } = row("offload.unroll").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The condition of an `if` that one thread of each block enters.
     pub fn singular() -> bool {

@@ -168,7 +168,7 @@ fn in_chunks(
 }
 
 /// Remainder and quotient of a sum that is 0 or more.
-fn divided(system: &mut System, of: &Linear, by: i128) -> Option<(Linear, Linear)> {
+pub(crate) fn divided(system: &mut System, of: &Linear, by: i128) -> Option<(Linear, Linear)> {
     if by == 1 {
         return Some((Linear::number(0), of.clone()));
     }

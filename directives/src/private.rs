@@ -8,7 +8,7 @@ use kiln_jit_core::ir::{Control, Inst, InstData, Region, Value, Var, VarUse};
 use crate::accesses::is_local;
 use crate::error::DirectiveError;
 use crate::program::Program;
-use crate::schedule::Schedule;
+use crate::schedule::{LoopSchedule, Schedule};
 use crate::uniform::base_of;
 
 /// Refuses variables that iterations hand on.
@@ -17,14 +17,16 @@ pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), Direct
     let mut apart = Vec::new();
     function.for_each_inst(|_, inst| {
         let number = program.number_of(inst);
-        let over = number.is_some_and(|number| schedule.loops[number].partition.is_some());
-        if over || program.singular.contains_key(&inst) {
-            apart.push(inst);
+        let held = number.map_or_else(LoopSchedule::default, |number| schedule.loops[number]);
+        if held.partition.is_some() || program.singular.contains_key(&inst) {
+            apart.push((inst, "which different threads execute"));
+        } else if held.jammed() > 1 {
+            apart.push((inst, "which are executed side by side"));
         }
     });
-    for inst in apart {
+    for (inst, how) in apart {
         for region in function.insts[inst].data.regions() {
-            Body::new(program, inst, region).check()?;
+            Body::new(program, (inst, how), region).check()?;
         }
     }
     Ok(())
@@ -34,12 +36,18 @@ pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), Direct
 struct Body<'p> {
     program: &'p Program,
     holder: Inst,
+    /// How iterations of the holder are executed.
+    apart: &'static str,
     region: Region,
     inside: HashSet<Inst>,
 }
 
 impl<'p> Body<'p> {
-    fn new(program: &'p Program, holder: Inst, region: Region) -> Body<'p> {
+    fn new(
+        program: &'p Program,
+        (holder, apart): (Inst, &'static str),
+        region: Region,
+    ) -> Body<'p> {
         let mut inside = HashSet::new();
         program.function().walk(region, &mut |_, inst| {
             inside.insert(inst);
@@ -47,6 +55,7 @@ impl<'p> Body<'p> {
         Body {
             program,
             holder,
+            apart,
             region,
             inside,
         }
@@ -136,6 +145,7 @@ impl<'p> Body<'p> {
             place: self.program.place(function.insts[inst].location),
             holder: self.program.place(function.insts[self.holder].location),
             name,
+            apart: self.apart,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
     Constant, Control, FuncId, Function, FunctionKind, Inst, InstData, IntrinsicDef, Location,
-    Module, Region, Type, Value, ValueDef,
+    Module, Region, Type, Unroll, Value, ValueDef,
 };
 
 use crate::error::DirectiveError;
@@ -179,6 +179,9 @@ impl Program {
             marks::partition::row(),
             marks::independent::row(),
             marks::shared::row(),
+            marks::tile::row(),
+            marks::jam::row(),
+            marks::unroll::row(),
             marks::singular::row(),
         ];
         marks.into_iter().find(|mark| row.is_same(mark))
@@ -200,8 +203,10 @@ impl Program {
                         marked.partition = self.partition_of(&node.data, at)?;
                     } else if row.is_same(marks::shared::row()) {
                         marked.shared = marked.shared.with(self.shared_of(&node.data, at)?);
-                    } else {
+                    } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
+                    } else {
+                        self.read_transformation(row, &node.data, at, marked)?;
                     }
                 }
                 None => {
@@ -245,15 +250,58 @@ impl Program {
         }
     }
 
-    /// What a mark of a loop says.
-    fn partition_of(&self, mark: &InstData, at: Location) -> Result<Partition, DirectiveError> {
+    /// What a mark of a loop's transformation says.
+    fn read_transformation(
+        &self,
+        row: &IntrinsicDef,
+        mark: &InstData,
+        at: Location,
+        marked: &mut LoopSchedule,
+    ) -> Result<(), DirectiveError> {
+        let number = match self.numbers_of(mark)[..] {
+            [Some(number)] => number,
+            _ => return Err(self.placement(at, "the number of the mark is a literal")),
+        };
+        let is_twice = match () {
+            () if row.is_same(marks::tile::row()) => marked.tile.is_some(),
+            () if row.is_same(marks::jam::row()) => marked.jam.is_some(),
+            () => marked.unroll != Unroll::Auto,
+        };
+        if is_twice {
+            return Err(self.placement(
+                at,
+                "the loop is transformed so twice (`coarsen` is `unroll_and_jam` of a loop over threads): take one of them \
+                 away",
+            ));
+        }
+        if row.is_same(marks::tile::row()) {
+            marked.tile = Some(number);
+        } else if row.is_same(marks::jam::row()) {
+            marked.jam = Some(number);
+        } else {
+            marked.unroll = match number {
+                marks::UNROLL_FULL => Unroll::Full,
+                marks::UNROLL_NEVER => Unroll::Never,
+                times => Unroll::By(times),
+            };
+        }
+        Ok(())
+    }
+
+    /// The literals of a mark.
+    fn numbers_of(&self, mark: &InstData) -> Vec<Option<u32>> {
         let args = mark.intrinsic().map_or(&[][..], |(_, args)| args);
         let number = |value: &Value| match self.function().constant(*value) {
             Some(Constant::Int(number)) => u32::try_from(number).ok(),
             Some(Constant::Zero) => Some(0),
             _ => None,
         };
-        let numbers: Vec<_> = args.iter().map(number).collect();
+        args.iter().map(number).collect()
+    }
+
+    /// What a mark of a loop says.
+    fn partition_of(&self, mark: &InstData, at: Location) -> Result<Partition, DirectiveError> {
+        let numbers = self.numbers_of(mark);
         let over_blocks = match numbers.first() {
             Some(Some(marks::NOT_OVER_BLOCKS)) => None,
             Some(Some(marks::BLOCK)) => Some(OverBlocks::Block),

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use kiln_jit_core::ir::Unroll;
+
 use crate::error::ScheduleError;
 
 /// How iterations are distributed over the blocks of a grid.
@@ -99,6 +101,21 @@ pub struct LoopSchedule {
     /// The slices of which, before each turn, all threads of a block together copy to shared memory what they read of
     /// them in the turn. The text of a schedule has their numbers: `shared(0,2)`.
     pub shared: Slices,
+    /// The loop becomes two: one that goes from tile to tile of so many iterations and has all that is said of the loop
+    /// but [`LoopSchedule::unroll`], and one within a tile.
+    pub tile: Option<u32>,
+    /// How many of the iterations that a thread has of the loop are executed side by side, statement by statement: loops
+    /// within are executed once for all of them. The text of a schedule says `unroll_and_jam(4)`.
+    pub jam: Option<u32>,
+    /// How often the loop's body is written; with tiles, that of the loop within a tile.
+    pub unroll: Unroll,
+}
+
+impl LoopSchedule {
+    /// How many iterations are executed side by side.
+    pub(crate) fn jammed(self) -> u32 {
+        self.jam.unwrap_or(1)
+    }
 }
 
 /// Who executes which iterations of a [`Program`](crate::Program): the extents of the virtual grid, and for each
@@ -140,9 +157,47 @@ impl fmt::Display for Schedule {
                 let numbers: Vec<_> = held.shared.numbers().map(|held| held.to_string()).collect();
                 write!(f, " shared({})", numbers.join(","))?;
             }
+            write_transformations(f, held)?;
         }
         Ok(())
     }
+}
+
+fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt::Result {
+    if let Some(size) = held.tile {
+        write!(f, " tile({size})")?;
+    }
+    if let Some(count) = held.jam {
+        write!(f, " unroll_and_jam({count})")?;
+    }
+    match held.unroll {
+        Unroll::Auto => Ok(()),
+        Unroll::Never => f.write_str(" unroll(never)"),
+        Unroll::Full => f.write_str(" unroll"),
+        Unroll::By(times) => write!(f, " unroll({times})"),
+    }
+}
+
+/// Reads a clause that has a slice's numbers or transforms the loop.
+fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
+    let number = |name: &str| {
+        let rest = clause.strip_prefix(name)?.strip_prefix('(')?;
+        rest.strip_suffix(')')?.trim().parse().ok()
+    };
+    if let Some(size) = number("tile") {
+        held.tile = Some(size);
+    } else if let Some(count) = number("unroll_and_jam") {
+        held.jam = Some(count);
+    } else if let Some(times) = number("unroll") {
+        held.unroll = Unroll::By(times);
+    } else {
+        match clause {
+            "unroll" => held.unroll = Unroll::Full,
+            "unroll(never)" => held.unroll = Unroll::Never,
+            _ => held.shared = slices(clause)?,
+        }
+    }
+    Some(())
 }
 
 impl FromStr for Schedule {
@@ -183,8 +238,8 @@ impl FromStr for Schedule {
                     "independent" => held.independent = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)` or `sequential`";
-                        held.shared = slices(clause).ok_or_else(|| wrong(clause, wanted))?;
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }
             }

@@ -24,6 +24,8 @@ use crate::schedule::{OverBlocks, Schedule};
 pub(crate) enum Ranging {
     /// The thread's place along a dimension of the block.
     Thread(usize),
+    /// The number of an iteration among those of a loop around that a thread executes side by side.
+    Copy(Inst),
     /// The turn of a loop within, whose index grows by the step.
     Turn { inst: Inst, step: i128 },
 }
@@ -127,6 +129,12 @@ impl Section {
     /// The number of the loop, in one turn of which these are read.
     pub fn in_loop(&self) -> usize {
         self.number
+    }
+
+    /// The section with the number of the loop that its loop was.
+    pub(crate) fn in_loop_of(self, numbers: &[usize]) -> Section {
+        let number = numbers[self.number];
+        Section { number, ..self }
     }
 
     /// How many elements there are along each dimension. None: one element in all.
@@ -399,13 +407,12 @@ impl Search<'_> {
                      in that one",
                 );
             }
-            match self.ranging(&held, is_around) {
-                Some((_, 1)) | None => {}
-                Some((ranging, count)) => sum.terms.push(Term {
-                    ranging,
-                    count,
-                    factor,
-                }),
+            for term in self.ranging(&held, is_around) {
+                let far = factor.checked_mul(term.factor).ok_or(NOT_AFFINE)?;
+                sum.terms.push(Term {
+                    factor: far,
+                    ..term
+                });
             }
         }
         Ok(sum)
@@ -441,27 +448,52 @@ impl Search<'_> {
         (form.is_exact() || form.is_signed() && is_short).then_some(form)
     }
 
-    /// What ranges of a loop, and how far; nothing of a loop around that is not distributed over threads.
-    fn ranging(&mut self, held: &Around, is_around: bool) -> Option<(Ranging, i128)> {
-        let turns = self.affine.turns(held.inst)?;
+    /// What ranges of a loop, and how far, in turns of it; of a loop around that is not distributed over threads, only
+    /// iterations side by side.
+    fn ranging(&mut self, held: &Around, is_around: bool) -> Vec<Term> {
+        let term = |ranging, count, factor| Term {
+            ranging,
+            count,
+            factor,
+        };
+        let Some(turns) = self.affine.turns(held.inst) else {
+            return Vec::new();
+        };
         let most = turns.most.max(1);
+        let mut terms = Vec::new();
         if !is_around {
             let (inst, step) = (held.inst, turns.step);
-            return Some((Ranging::Turn { inst, step }, most));
+            terms.push(term(Ranging::Turn { inst, step }, most, 1));
+        } else {
+            let partition = held.schedule.partition;
+            let extent = |dims: &[u32], level: usize, is_over: bool| {
+                let extent = dims.get(level).filter(|_| is_over);
+                extent.map_or(1, |&extent| i128::from(extent).max(1))
+            };
+            let blocks = extent(
+                &self.schedule.blocks,
+                held.levels.blocks,
+                partition.over_blocks.is_some(),
+            );
+            let threads = extent(
+                &self.schedule.threads,
+                held.levels.threads,
+                partition.over_threads,
+            );
+            let ceil = |of: i128, by: i128| of / by + i128::from(of % by != 0);
+            let (share, apart) = match partition.over_blocks {
+                Some(OverBlocks::Block) => (ceil(most, blocks), threads),
+                // Batches of other blocks are between those of one.
+                Some(OverBlocks::Cyclic) => (most, threads * blocks),
+                None => (most, threads),
+            };
+            let level = held.levels.threads;
+            terms.push(term(Ranging::Thread(level), threads.min(share), 1));
+            let side_by_side = i128::from(held.schedule.jammed()).min(ceil(share, threads));
+            terms.push(term(Ranging::Copy(held.inst), side_by_side, apart));
         }
-        let partition = held.schedule.partition;
-        if !partition.over_threads {
-            return None;
-        }
-        let threads = i128::from(*self.schedule.threads.get(held.levels.threads)?);
-        let share = match partition.over_blocks {
-            Some(OverBlocks::Block) => {
-                let blocks = i128::from(*self.schedule.blocks.get(held.levels.blocks)?).max(1);
-                most / blocks + i128::from(most % blocks != 0)
-            }
-            Some(OverBlocks::Cyclic) | None => most,
-        };
-        Some((Ranging::Thread(held.levels.threads), threads.min(share)))
+        terms.retain(|term| term.count > 1);
+        terms
     }
 }
 

@@ -28,6 +28,8 @@ pub(crate) struct Staged {
     pub(crate) program: Program,
     /// By barrier.
     pub(crate) stages: BTreeMap<Inst, Stage>,
+    /// By loop whose iterations are executed side by side: the number of the one among them, for now 0.
+    pub(crate) numbers: HashMap<Inst, Value>,
 }
 
 /// What is staged before a turn of a loop.
@@ -65,6 +67,7 @@ impl Staged {
         let mut staged = Staged {
             program: program.clone(),
             stages: BTreeMap::new(),
+            numbers: HashMap::new(),
         };
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
         for section in sections(program, schedule, known)? {
@@ -75,6 +78,12 @@ impl Staged {
                 .or_insert_with(|| staged.barrier_in(inst));
             let tile = staged.tile(section);
             staged.stages.entry(barrier).or_default().tiles.push(tile);
+        }
+        if !staged.stages.is_empty() {
+            let loops = program.loops.iter().zip(&schedule.loops);
+            for ((inst, _), _) in loops.filter(|(_, held)| held.jammed() > 1) {
+                staged.number_in(*inst);
+            }
         }
         Ok(staged)
     }
@@ -92,6 +101,21 @@ impl Staged {
         let barrier = function.new_inst(InstData::Barrier, Type::UNIT, at);
         function.regions[body].insts.insert(0, barrier);
         barrier
+    }
+
+    /// Puts the number of an iteration among those side by side into a loop. The conversion keeps it from being taken
+    /// for the constant that it is in the first one.
+    fn number_in(&mut self, inst: Inst) {
+        let function = self.function();
+        let body = function.insts[inst].data.regions().into_iter().next();
+        let body = body.expect("a schedule's loops have bodies");
+        let at = function.insts[inst].location;
+        let mut emit = Emit::new(function, at);
+        let zero = emit.int(0, Type::U8);
+        let number = emit.cast(zero, Type::U32);
+        let list = emit.list;
+        function.regions[body].insts.splice(0..0, list);
+        self.numbers.insert(inst, number);
     }
 
     /// Declares the shared memory of a section.
@@ -163,7 +187,12 @@ impl Staged {
         let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
         for tile in tiles {
             for read in &tile.section.reads {
-                redirect(&mut module.functions[kernel], grid, tile, read);
+                redirect(
+                    &mut module.functions[kernel],
+                    (grid, &self.numbers),
+                    tile,
+                    read,
+                );
             }
         }
     }
@@ -199,11 +228,14 @@ impl Emit<'_> {
     }
 }
 
+/// Where a thread is in the grid, and by loop the number of an iteration among those side by side.
+type Places<'a> = (&'a Grid, &'a HashMap<Inst, Value>);
+
 /// Lets a read read the tile.
-fn redirect(function: &mut Function, grid: &Grid, tile: &Tile, read: &Read) {
+fn redirect(function: &mut Function, places: Places<'_>, tile: &Tile, read: &Read) {
     let at = function.insts[read.load].location;
     let mut emit = Emit::new(function, at);
-    let place = place_in(&mut emit, grid, tile, read);
+    let place = place_in(&mut emit, places, tile, read);
     let ptr = tile.address(&mut emit, place);
     let list = emit.list;
     // The address is all that a read takes.
@@ -223,7 +255,7 @@ fn redirect(function: &mut Function, grid: &Grid, tile: &Tile, read: &Read) {
 }
 
 /// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
-fn place_in(emit: &mut Emit<'_>, grid: &Grid, tile: &Tile, read: &Read) -> Value {
+fn place_in(emit: &mut Emit<'_>, (grid, numbers): Places<'_>, tile: &Tile, read: &Read) -> Value {
     let mut pitch = tile.section.len();
     let (mut number, mut parts) = (0, Vec::new());
     for (dim, place) in tile.section.dims.iter().zip(&read.places) {
@@ -232,6 +264,7 @@ fn place_in(emit: &mut Emit<'_>, grid: &Grid, tile: &Tile, read: &Read) -> Value
         for term in &place.terms {
             let mut part = match term.ranging {
                 Ranging::Thread(level) => grid.threads[level].index,
+                Ranging::Copy(inst) => numbers[&inst],
                 Ranging::Turn { inst, step } => turn(emit, inst, step),
             };
             if term.factor < 0 {

@@ -8,6 +8,7 @@ use super::{Outcome, chapter};
 
 chapter![
     products_by_tiles,
+    products_side_by_side,
     stencils_with_halos,
     ends_of_a_slice,
     transpositions,
@@ -345,5 +346,42 @@ fn other_arguments_are_refused(jit: &Jit) -> Outcome {
     written.loops[0].shared = Slices::default().with(1);
     let refused = program.verify(&written, &known);
     assert!(matches!(refused, Err(DirectiveError::Shared { .. })));
+    Ok(())
+}
+
+/// A product by tiles of 8 columns and rows, of which a thread has 3 by 2 elements.
+#[kiln::offload]
+fn coarsened(a: &[f32], b: &[f32], c: &mut [f32], n: usize, m: usize, k: usize) {
+    #[kernel(tblock(2, 3), thread(4, 8))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(3))]
+        for i in 0..n {
+            #[loop_partition(over_tblock(CYCLIC), over_thread, coarsen(2))]
+            for j in 0..m {
+                let mut sum = 0.0;
+                #[shared(copyin(a, b))]
+                #[loop_transform(tile(8), unroll(4))]
+                for kk in 0..k {
+                    sum += a[i * k + kk] * b[kk * m + j];
+                }
+                c[i * m + j] = sum;
+            }
+        }
+    }
+}
+
+fn products_side_by_side(jit: &Jit) -> Outcome {
+    for (n, m, k) in [(33, 17, 21), (24, 96, 16), (1, 1, 1)] {
+        let (a, b) = (numbers(n * k), numbers(k * m));
+        let (mut c, mut d) = (vec![0.5; n * m], vec![0.5; n * m]);
+        let ((), report) = coarsened.launch_reported(jit, &a, &b, &mut c, n, m, k)?;
+        coarsened.sequential(&a, &b, &mut d, n, m, k);
+        assert_eq!(c, d, "{n} {m} {k}");
+        let schedule = report.launches[0].to_string();
+        assert!(
+            schedule.ends_with("loop 2: sequential shared(0,1) tile(8) unroll(4)"),
+            "{schedule}"
+        );
+    }
     Ok(())
 }

@@ -1,7 +1,10 @@
 //! What stands in the parentheses of directives.
 
+use std::ops::RangeInclusive;
+
 use proc_macro2::TokenStream;
 use quote::quote;
+use syn::parse::discouraged::Speculative;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Attribute, Error, Expr, Ident, Result, Token, parenthesized};
@@ -11,6 +14,7 @@ pub(crate) enum Directive {
     Kernel(Grid),
     Partition(Partition),
     Shared,
+    Transform,
     Singular,
 }
 
@@ -28,6 +32,8 @@ pub(crate) struct Partition {
     blocks: u32,
     threads: bool,
     independent: bool,
+    /// How many iterations a thread executes side by side.
+    coarsen: Option<u32>,
 }
 
 impl Partition {
@@ -37,7 +43,31 @@ impl Partition {
         let independent = self
             .independent
             .then(|| quote!(::kiln::directives::marks::independent();));
-        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent)
+        let coarsen = self
+            .coarsen
+            .map(|count| quote!(::kiln::directives::marks::jam(#count);));
+        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen)
+    }
+}
+
+/// How a loop is transformed, as the marks take it.
+#[derive(Default)]
+pub(crate) struct Transform {
+    tile: Option<u32>,
+    jam: Option<u32>,
+    unroll: Option<u32>,
+}
+
+impl Transform {
+    /// The marks before the loop.
+    pub(crate) fn marks(&self) -> TokenStream {
+        let mark = |name: &str, count: Option<u32>| {
+            let name = Ident::new(name, proc_macro2::Span::call_site());
+            count.map(|count| quote!(::kiln::directives::marks::#name(#count);))
+        };
+        let (tile, jam) = (mark("tile", self.tile), mark("jam", self.jam));
+        let unroll = mark("unroll", self.unroll);
+        quote!(#tile #jam #unroll)
     }
 }
 
@@ -63,6 +93,8 @@ pub(crate) fn directive(attribute: &Attribute) -> Result<Option<Directive>> {
         Directive::Partition(attribute.parse_args()?)
     } else if path.is_ident("shared") {
         Directive::Shared
+    } else if path.is_ident("loop_transform") {
+        Directive::Transform
     } else if path.is_ident("singular") {
         attribute.meta.require_path_only()?;
         Directive::Singular
@@ -73,7 +105,13 @@ pub(crate) fn directive(attribute: &Attribute) -> Result<Option<Directive>> {
 
 /// Whether an attribute is a directive.
 pub(crate) fn is_directive(attribute: &Attribute) -> bool {
-    let names = ["kernel", "loop_partition", "shared", "singular"];
+    let names = [
+        "kernel",
+        "loop_partition",
+        "loop_transform",
+        "shared",
+        "singular",
+    ];
     names.iter().any(|name| attribute.path().is_ident(name))
 }
 
@@ -136,7 +174,7 @@ impl Parse for Grid {
 
 impl Parse for Partition {
     fn parse(input: ParseStream<'_>) -> Result<Partition> {
-        let mut partition = Partition::default();
+        let (mut partition, mut coarsened) = (Partition::default(), None);
         while !input.is_empty() {
             if input.peek(Token![unsafe]) {
                 input.parse::<Token![unsafe]>()?;
@@ -155,13 +193,14 @@ impl Parse for Partition {
                 match name.to_string().as_str() {
                     "over_tblock" => partition.blocks = blocks(input)?,
                     "over_thread" => partition.threads = true,
+                    "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
                     "independent" => {
                         let message = "nobody checks this promise: write `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                     _ => {
                         let message = "`loop_partition` has the clauses `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, \
-                                       `over_thread` and `unsafe(independent)`";
+                                       `over_thread`, `coarsen(n)` and `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                 }
@@ -169,6 +208,14 @@ impl Parse for Partition {
             if !input.is_empty() {
                 input.parse::<Token![,]>()?;
             }
+        }
+        if let Some((count, name)) = coarsened {
+            if !partition.threads {
+                let message = "`coarsen` gives a thread several iterations at a time, of a loop with `over_thread`; other loops \
+                               have `#[loop_transform(unroll_and_jam(n))]`";
+                return Err(Error::new_spanned(name, message));
+            }
+            partition.coarsen = Some(count);
         }
         match partition.blocks > 0 || partition.threads {
             true => Ok(partition),
@@ -178,6 +225,69 @@ impl Parse for Partition {
             )),
         }
     }
+}
+
+impl Parse for Transform {
+    fn parse(input: ParseStream<'_>) -> Result<Transform> {
+        let message = "`loop_transform` has the clauses `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
+                       `unroll(never)`";
+        let mut transform = Transform::default();
+        if input.is_empty() {
+            return Err(Error::new(input.span(), message));
+        }
+        while !input.is_empty() {
+            let name: Ident = input.parse()?;
+            let (clause, number) = match name.to_string().as_str() {
+                "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
+                "unroll_and_jam" => (&mut transform.jam, count(input, &name, 1..=64)?),
+                "unroll" => (&mut transform.unroll, times(input, &name)?),
+                _ => return Err(Error::new_spanned(name, message)),
+            };
+            if clause.replace(number).is_some() {
+                return Err(Error::new_spanned(name, "this clause is there twice"));
+            }
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
+        }
+        Ok(transform)
+    }
+}
+
+/// The literal in the parentheses of a clause.
+fn count(input: ParseStream<'_>, name: &Ident, range: RangeInclusive<u32>) -> Result<u32> {
+    let message = format!(
+        "`{name}` takes a literal from {} to {}: write `{name}(4)`",
+        range.start(),
+        range.end()
+    );
+    if !input.peek(syn::token::Paren) {
+        return Err(Error::new_spanned(name, message));
+    }
+    let inner;
+    parenthesized!(inner in input);
+    let literal: syn::LitInt = inner
+        .parse()
+        .map_err(|error| Error::new(error.span(), &message))?;
+    let number = literal.base10_parse::<u32>().ok();
+    let number = number.filter(|number| range.contains(number) && inner.is_empty());
+    number.ok_or_else(|| Error::new_spanned(literal, message))
+}
+
+/// How often the body of a loop is written, as the mark has it: 0 for all turns, 1 for never more than once.
+fn times(input: ParseStream<'_>, name: &Ident) -> Result<u32> {
+    if !input.peek(syn::token::Paren) {
+        return Ok(0);
+    }
+    let ahead = input.fork();
+    let inner;
+    parenthesized!(inner in ahead);
+    let never: Option<Ident> = inner.parse().ok();
+    if never.is_some_and(|never| never == "never") && inner.is_empty() {
+        input.advance_to(&ahead);
+        return Ok(1);
+    }
+    count(input, name, 1..=1024)
 }
 
 impl Parse for Shared {

@@ -54,6 +54,8 @@ use proc_macro::TokenStream;
 /// | `#[loop_partition(over_tblock(BLOCK), over_thread)]` | on a `for` in a region | its iterations are distributed, in chunks or with `CYCLIC` in turn |
 /// | `#[loop_partition(.., unsafe(independent))]` | there | the program promises that no iteration depends on another |
 /// | `#[shared(copyin(a, b))]` | there, or on another `for` in a region | before each turn a block copies to shared memory what its threads read of the slices in the turn, and they read it there |
+/// | `#[loop_partition(.., coarsen(4))]` | on a loop over threads | a thread executes so many of its iterations side by side, statement by statement |
+/// | `#[loop_transform(tile(16), unroll_and_jam(4), unroll(4))]` | on a `for` in a region | the loop becomes one from tile to tile and one within a tile; so many iterations are executed side by side; the body is written so often |
 /// | `#[singular]` | on a block in a region | one thread of each block executes it |
 /// | `barrier!();` | in a region | all threads of a block wait for each other |
 ///

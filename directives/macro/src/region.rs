@@ -7,7 +7,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Block, Error, Expr, Result, Stmt, Type, parse_quote};
 
 use crate::capture::{Captures, Kind, Variables};
-use crate::clauses::{Directive, Grid, Shared, directive, is_directive};
+use crate::clauses::{Directive, Grid, Shared, Transform, directive, is_directive};
 use crate::sequential::{attributes_of, is_barrier};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
@@ -176,6 +176,25 @@ impl<'c> Marks<'c> {
         Some(held.marks())
     }
 
+    /// The marks of a loop's directive `loop_transform`.
+    fn transform(&mut self, expr: &Expr, attributes: &[Attribute]) -> Option<TokenStream> {
+        let (first, more) = attributes.split_first()?;
+        if let Some(second) = more.first() {
+            let message = "one `loop_transform` is enough: one has all clauses of a loop";
+            self.refuse(second, message);
+        }
+        if !matches!(expr, Expr::ForLoop(_)) {
+            self.refuse(first, "`loop_transform` is for a `for` loop");
+        }
+        match first.parse_args::<Transform>() {
+            Ok(held) => Some(held.marks()),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                None
+            }
+        }
+    }
+
     /// The statement of an expression with directives.
     fn directives(&mut self, expr: &mut Expr) -> Option<Stmt> {
         let attributes = attributes_of(expr)?;
@@ -188,7 +207,15 @@ impl<'c> Marks<'c> {
         let (shared, found): (Vec<_>, Vec<_>) = found
             .into_iter()
             .partition(|attribute| attribute.path().is_ident("shared"));
-        let staged = self.shared(expr, &shared);
+        let (transforms, found): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|attribute| attribute.path().is_ident("loop_transform"));
+        let has_marks = !shared.is_empty() || !transforms.is_empty();
+        let staged = [
+            self.shared(expr, &shared),
+            self.transform(expr, &transforms),
+        ];
+        let staged = has_marks.then(|| staged.into_iter().flatten().collect());
         let [attribute] = &found[..] else {
             if let Some(second) = found.get(1) {
                 self.refuse(
@@ -242,7 +269,7 @@ impl<'c> Marks<'c> {
                 None
             }
             // They have been taken out of the list.
-            (Directive::Shared, _) => None,
+            (Directive::Shared | Directive::Transform, _) => None,
             (Directive::Singular, Expr::Block(held)) => {
                 let mut block = held.block.clone();
                 let around = std::mem::replace(&mut self.in_singular, true);

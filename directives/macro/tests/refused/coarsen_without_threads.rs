@@ -1,0 +1,16 @@
+//! Iterations of a thread of a loop that goes over blocks.
+
+use kiln::prelude::*;
+
+#[kiln::offload]
+fn f(x: &mut [u32]) {
+    #[kernel(tblock(4), thread(4))]
+    {
+        #[loop_partition(over_tblock, coarsen(4))]
+        for i in 0..x.len() {
+            x[i] = 1;
+        }
+    }
+}
+
+fn main() {}

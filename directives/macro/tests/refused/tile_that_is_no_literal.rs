@@ -1,0 +1,16 @@
+//! Tiles of a size that is not known to the compiler.
+
+use kiln::prelude::*;
+
+#[kiln::offload]
+fn f(x: &mut [u32]) {
+    #[kernel(tblock(4), thread(4))]
+    {
+        #[loop_transform(tile(x.len()))]
+        for i in 0..x.len() {
+            x[i] = 1;
+        }
+    }
+}
+
+fn main() {}

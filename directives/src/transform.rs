@@ -1,0 +1,250 @@
+//! Loops that a schedule transforms before it distributes them: tiles, and how often bodies are written.
+//!
+//! A loop with tiles of `n` iterations becomes two. The outer one takes `n` steps at a time and has all that the
+//! schedule says of the loop; the inner one counts from the outer one's index, `0 .. min(n * step, end - index)` by the
+//! loop's step. The order of iterations stays as it is, so that there is nothing to prove, and no number wraps around.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use kiln_jit_core::ir::{
+    BinaryOp, Constant, Control, Function, Inst, InstData, Region, Type, Unroll, Value,
+};
+
+use crate::emit::Emit;
+use crate::error::DirectiveError;
+use crate::program::Program;
+use crate::schedule::{LoopSchedule, Schedule};
+
+/// The most iterations that are executed side by side: each is written out.
+const MAX_JAM: u32 = 64;
+
+/// A program whose loops are those that are distributed.
+pub(crate) struct Transformed<'p> {
+    pub(crate) program: Cow<'p, Program>,
+    pub(crate) schedule: Schedule,
+    /// By loop: the number of the loop of the program that it was.
+    pub(crate) numbers: Vec<usize>,
+}
+
+impl<'p> Transformed<'p> {
+    /// The loops of a program as a schedule transforms them.
+    pub(crate) fn of(
+        program: &'p Program,
+        schedule: &Schedule,
+    ) -> Result<Transformed<'p>, DirectiveError> {
+        crate::apply::check_loops(program, schedule)?;
+        let mut transformed = Transformed {
+            program: Cow::Borrowed(program),
+            schedule: schedule.clone(),
+            numbers: (0..schedule.loops.len()).collect(),
+        };
+        // Those behind keep their numbers.
+        for number in (0..schedule.loops.len()).rev() {
+            let held = schedule.loops[number];
+            transformed.check_counts(number, held)?;
+            if let Some(size) = held.tile {
+                transformed.tile(number, size)?;
+            }
+            if held.unroll != Unroll::Auto {
+                let inner = number + usize::from(held.tile.is_some());
+                let inst = transformed.program.loops[inner].0;
+                let data = &mut transformed.function().insts[inst].data;
+                if let InstData::For { unroll, .. } = data {
+                    *unroll = held.unroll;
+                }
+            }
+        }
+        Ok(transformed)
+    }
+
+    fn function(&mut self) -> &mut Function {
+        let program = self.program.to_mut();
+        &mut program.module.functions[program.kernel]
+    }
+
+    /// An error of a clause of a loop.
+    fn refuse(&self, inst: Inst, clause: String, problem: &'static str) -> DirectiveError {
+        let at = self.program.function().insts[inst].location;
+        DirectiveError::Transformation {
+            place: self.program.place(at),
+            clause,
+            problem,
+        }
+    }
+
+    /// Refuses counts of iterations that are none.
+    fn check_counts(&self, number: usize, held: LoopSchedule) -> Result<(), DirectiveError> {
+        let inst = self.program.loops[number].0;
+        let counts = [
+            (
+                "tile",
+                held.tile,
+                65_536,
+                "a tile has from 1 to 65536 iterations",
+            ),
+            (
+                "unroll_and_jam",
+                held.jam,
+                MAX_JAM,
+                "from 1 to 64 iterations are executed side by side, each of which is written out",
+            ),
+            (
+                "unroll",
+                match held.unroll {
+                    Unroll::By(times) => Some(times),
+                    Unroll::Auto | Unroll::Never | Unroll::Full => None,
+                },
+                1024,
+                "a body is written from 1 to 1024 times",
+            ),
+        ];
+        for (clause, count, most, problem) in counts {
+            if let Some(count) = count.filter(|count| !(1..=most).contains(count)) {
+                return Err(self.refuse(inst, format!("{clause}({count})"), problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes two loops of one.
+    fn tile(&mut self, number: usize, size: u32) -> Result<(), DirectiveError> {
+        let inst = self.program.loops[number].0;
+        let (step, span) = self.steps(inst, size)?;
+        let function = self.function();
+        let InstData::For {
+            index,
+            start,
+            end,
+            body,
+            unroll,
+            ..
+        } = function.insts[inst].data
+        else {
+            unreachable!("a schedule's loops are `for`s");
+        };
+        let (at, ty) = (function.insts[inst].location, function.type_of(index));
+        let counted = unsigned(function, index);
+        let mut emit = Emit::new(function, at);
+        let outer_step = emit.int(span, ty);
+        let before = emit.list;
+        let own = std::mem::take(&mut function.regions[body].insts);
+        let mut emit = Emit::new(function, at);
+        let ahead = emit.binary(BinaryOp::Sub, end, index);
+        let ahead = emit.cast(ahead, counted);
+        let most = emit.int(span, counted);
+        let inner_end = emit.binary(BinaryOp::Min, most, ahead);
+        let [zero, step] = [0, step].map(|number| emit.int(number, counted));
+        let mut of_tile = None;
+        let inner = emit.for_([zero, inner_end, step], unroll, |emit, place| {
+            let ahead = emit.cast(place, ty);
+            of_tile = Some(emit.binary(BinaryOp::Add, index, ahead));
+        });
+        let outer = emit.list;
+        let inner_loop = *outer.last().expect("the loop within is the last one");
+        let of_tile = of_tile.expect("the body is written once");
+        replace(function, &HashMap::from([(index, of_tile)]), &own);
+        function.regions[inner].insts.extend(own);
+        function.regions[body].insts = outer;
+        function.insts[inst].data = InstData::For {
+            index,
+            start,
+            end,
+            step: outer_step,
+            body,
+            unroll: Unroll::Auto,
+        };
+        insert_before(function, inst, before);
+        let program = self.program.to_mut();
+        program
+            .loops
+            .insert(number + 1, (inner_loop, LoopSchedule::default()));
+        self.schedule
+            .loops
+            .insert(number + 1, LoopSchedule::default());
+        self.numbers.insert(number + 1, self.numbers[number]);
+        Ok(())
+    }
+
+    /// The step of a loop and that of a loop over its tiles.
+    fn steps(&self, inst: Inst, size: u32) -> Result<(i128, i128), DirectiveError> {
+        let refuse = |problem| Err(self.refuse(inst, format!("tile({size})"), problem));
+        let function = self.program.function();
+        let Control::For { bounds, body, .. } = function.insts[inst].data.control() else {
+            unreachable!("a schedule's loops are `for`s");
+        };
+        let scalar = function.type_of(bounds[2]).as_scalar();
+        let scalar = scalar.expect("steps are integers");
+        let step = match function.constant(bounds[2]) {
+            Some(Constant::Int(step @ 1..)) => step,
+            _ => {
+                return refuse("the loop does not count up by a literal: write it so that it does");
+            }
+        };
+        let span = step * i128::from(size);
+        let bits = scalar.bits() - u32::from(scalar.is_signed_int());
+        if span >= 1 << bits {
+            return refuse(
+                "a step from tile to tile is no number of the index's type: choose smaller tiles",
+            );
+        }
+        if breaks(function, body, 0) {
+            return refuse(
+                "`break`, or the end of a loop around, is in the loop: test in each iteration whether there is something \
+                 to do",
+            );
+        }
+        Ok((step, span))
+    }
+}
+
+/// Whether a loop with this body is ended from within, or one around it ended or continued.
+fn breaks(function: &Function, region: Region, depth: u32) -> bool {
+    function.regions[region].insts.iter().any(|&inst| {
+        let data = &function.insts[inst].data;
+        let own = match data.control() {
+            Control::Leave { depth: left, again } => left > depth || left == depth && !again,
+            _ => false,
+        };
+        let inner = depth + u32::from(data.is_loop());
+        let mut regions = data.regions().into_iter();
+        own || regions.any(|region| breaks(function, region, inner))
+    })
+}
+
+/// The type without a sign that has the size of an integer.
+pub(crate) fn unsigned(function: &Function, value: Value) -> Type {
+    let scalar = function.type_of(value).as_scalar();
+    scalar.map_or(Type::U64, |scalar| Type::scalar(scalar.unsigned()))
+}
+
+/// Puts values in the place of others in instructions and all within.
+pub(crate) fn replace(function: &mut Function, new: &HashMap<Value, Value>, insts: &[Inst]) {
+    let mut open = insts.to_vec();
+    while let Some(inst) = open.pop() {
+        let data = &mut function.insts[inst].data;
+        data.map_operands(|value| new.get(&value).copied().unwrap_or(value));
+        for inner in data.regions() {
+            open.extend(function.regions[inner].insts.iter().copied());
+        }
+    }
+}
+
+/// Puts instructions before another one.
+pub(crate) fn insert_before(function: &mut Function, inst: Inst, list: Vec<Inst>) {
+    let region = region_of(function, inst);
+    let insts = &mut function.regions[region].insts;
+    let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
+    insts.splice(place..place, list);
+}
+
+/// The region that holds an instruction.
+pub(crate) fn region_of(function: &Function, inst: Inst) -> Region {
+    let mut found = function.body;
+    function.for_each_inst(|region, held| {
+        if held == inst {
+            found = region;
+        }
+    });
+    found
+}
