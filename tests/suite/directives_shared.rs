@@ -9,6 +9,7 @@ use super::{Outcome, chapter};
 chapter![
     products_by_tiles,
     products_side_by_side,
+    side_by_side_from_end_to_end,
     stencils_with_halos,
     ends_of_a_slice,
     transpositions,
@@ -383,5 +384,30 @@ fn products_side_by_side(jit: &Jit) -> Outcome {
             "{schedule}"
         );
     }
+    Ok(())
+}
+
+/// Loops over as much as a signed type holds, by tiles and side by side.
+#[kiln::offload]
+fn from_end_to_end(x: &mut [u32], y: &mut [u32], first: i8, last: i8) {
+    #[kernel(tblock(1), thread(2))]
+    {
+        #[loop_transform(unroll_and_jam(2))]
+        for i in first..last {
+            x[(i as i32 + 128) as usize] = i as u32;
+        }
+        #[loop_transform(tile(2), unroll_and_jam(2))]
+        for i in first..last {
+            y[(i as i32 + 128) as usize] = i as u32;
+        }
+    }
+}
+
+fn side_by_side_from_end_to_end(jit: &Jit) -> Outcome {
+    let [[mut x, mut y], [mut x_on_host, mut y_on_host]] =
+        [(); 2].map(|()| [(); 2].map(|()| vec![7; 256]));
+    from_end_to_end.launch(jit, &mut x, &mut y, i8::MIN, i8::MAX)?;
+    from_end_to_end.sequential(&mut x_on_host, &mut y_on_host, i8::MIN, i8::MAX);
+    assert_eq!((x, y), (x_on_host, y_on_host));
     Ok(())
 }
