@@ -179,6 +179,7 @@ pub mod macros {
     pub use kiln_array_lib::ElementFn;
     pub use kiln_array_lib::macros::*;
     pub use kiln_device_stdlib::plain::chain::*;
+    pub use kiln_device_stdlib::plain::conversion::*;
     pub use kiln_device_stdlib::plain::dispatch::*;
     pub use kiln_device_stdlib::plain::memory::shared_memory;
     pub use kiln_device_stdlib::plain::operator::*;

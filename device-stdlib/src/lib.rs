@@ -62,7 +62,8 @@ pub mod macros {
 
     // For `#[device_fn]` and `#[derive(KernelType)]` in this crate itself.
     pub use crate::plain::{
-        dispatch::*, memory::shared_memory, operator::*, resolve::*, result::question,
+        conversion::*, dispatch::*, memory::shared_memory, operator::*, resolve::*,
+        result::question,
     };
     pub use kiln_jit_core::front::macros::*;
     pub use kiln_jit_core::ir::{Constant, TypeForm};

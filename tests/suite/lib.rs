@@ -52,6 +52,8 @@ mod rust_chains;
 mod rust_choices;
 mod rust_closures;
 mod rust_comparisons;
+mod rust_const_params;
+mod rust_conversions;
 mod rust_floats;
 mod rust_indices;
 mod rust_integers;
@@ -67,6 +69,7 @@ mod rust_papers;
 mod rust_patterns;
 mod rust_print;
 mod rust_random;
+mod rust_ranges;
 mod rust_references;
 mod rust_results;
 mod rust_slices;
@@ -189,6 +192,8 @@ pub fn cases() -> Vec<Case> {
         rust_choices::CASES,
         rust_closures::CASES,
         rust_comparisons::CASES,
+        rust_const_params::CASES,
+        rust_conversions::CASES,
         rust_floats::CASES,
         rust_indices::CASES,
         rust_integers::CASES,
@@ -204,6 +209,7 @@ pub fn cases() -> Vec<Case> {
         rust_papers::CASES,
         rust_patterns::CASES,
         rust_random::CASES,
+        rust_ranges::CASES,
         rust_references::CASES,
         rust_results::CASES,
         rust_special::CASES,

@@ -8,7 +8,7 @@ use super::Outcome;
 use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
-    elements elements_in_place ends splits checked_splits whole_arrays in_place copies searched mapped
+    elements elements_in_place ends splits checked_splits whole_arrays in_place copies searched at_ends mapped
     empty_slices of_structs of_options in_generic swapped; of_buffers out_of_bounds
 }
 
@@ -179,6 +179,19 @@ fn searched(x: i32) -> i32 {
     n = n * 2 + values[..4].contains(&x) as i32;
     n = n * 2 + values[3..3].contains(&0) as i32;
     n * 2 + [1.5f32, 2.5].contains(&((x & 3) as f32 + 0.5)) as i32
+}
+
+#[device_fn]
+fn at_ends(x: i32) -> i32 {
+    let text = [b'a', b'b', x as u8 & 1 | b'b', b'a', b'b'];
+    let part = &text[..(x & 7) as usize % 6];
+    let starts = part.starts_with(b"ab") as i32
+        + 2 * text.starts_with(&part[..1.min(part.len())]) as i32
+        + 4 * text.starts_with(part) as i32;
+    let ends = part.ends_with(b"ab") as i32
+        + 2 * part.ends_with(&text[3..]) as i32
+        + 4 * part.ends_with(&text) as i32;
+    starts + 8 * ends
 }
 
 #[device_fn]

@@ -36,8 +36,10 @@
 //! | chapter | what is in it |
 //! |---|---|
 //! | [`ascii`] | ASCII methods of `u8` |
+//! | [`bytes`] | numbers as bytes |
 //! | [`chain`] | what chains of iterators add up and compare |
 //! | [`comparison`] | `Ordering`, and what gives it |
+//! | [`conversion`] | `into` and `try_into` |
 //! | [`dispatch`] | what a type parameter has by a trait of the user's |
 //! | [`index`] | thread, block and grid indices |
 //! | [`number`] | what bounds on type parameters mean: `Num`, `Int`, `Float` |
@@ -61,8 +63,10 @@ pub mod ascii;
 pub mod assumption;
 pub mod atomic;
 pub mod atomic_view;
+pub mod bytes;
 pub mod chain;
 pub mod comparison;
+pub mod conversion;
 pub mod dispatch;
 pub mod index;
 pub mod memory;

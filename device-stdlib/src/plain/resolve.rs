@@ -304,6 +304,12 @@ pub trait HasDefault {
     fn pooled_default(self, front: Front<'_>) -> Pooled;
 }
 
+/// The function that `Default::default()` of the type which rustc has inferred is.
+#[doc(hidden)]
+pub fn default_of<T>(_: &TypeOf<T>) -> NamedFn<T, fn() -> T, { method_name("default") }> {
+    NamedFn(TypeOf::OPEN, PhantomData)
+}
+
 impl HasDefault for Pooled {
     fn pooled_default(self, _: Front<'_>) -> Pooled {
         self
@@ -321,8 +327,8 @@ impl<T: DeviceType + Default> HasDefault for Without<T> {
     message = "`{Self}` has no such function in kernels",
     label = "not a function of kernels",
     note = "mark the `impl` block that it is in with `#[device_fn]`",
-    note = "of the functions that numbers have in Rust, kernels have `from`, floats `from_bits`, and the methods, \
-            `f32::max(a, b)`"
+    note = "of the functions that numbers have in Rust, kernels have `from`, `from_be_bytes` and its kind, floats \
+            `from_bits`, and the methods, `f32::max(a, b)`"
 )]
 pub trait FunctionInKernels {
     /// Any entry.

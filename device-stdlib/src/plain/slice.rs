@@ -15,7 +15,8 @@
 //!         let left = low.get(i).copied().unwrap_or(0.0);
 //!         ends[i] = left + high.get(i).copied().unwrap_or(0.0);
 //!     }
-//!     if let (Some(first), true) = (ends.first_mut(), high.contains(&5.0)) {
+//!     let is_turned = high.starts_with(&[7.0]) && high.ends_with(&[6.0, 5.0]);
+//!     if let (Some(first), true) = (ends.first_mut(), high.contains(&5.0) && is_turned) {
 //!         *first += 0.5;
 //!     }
 //! }
@@ -88,6 +89,8 @@ methods! {
     Unread, false: as_slice = |_front, x| x.whole_slice(false);
     Unread, false: as_mut_slice = |_front, x| x.whole_slice(true);
     Unread, false: contains = |_front, x, value| x.contains(value);
+    Unread, false: starts_with = |_front, x, other| x.has_at_end(End::First, other);
+    Unread, false: ends_with = |_front, x, other| x.has_at_end(End::Last, other);
     Mutable, true: swap = |front, x, i, j| {
         x.swap(i, j);
         front.unit()

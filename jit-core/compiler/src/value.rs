@@ -176,9 +176,17 @@ device_scalars! {
     u16 => U16, |n| Constant::Int(n.into());
     u32 => U32, |n| Constant::Int(n.into());
     u64 => U64, |n| Constant::Int(n.into());
-    // Kernels index with 32 bits, so they are a machine whose pointers have 32.
-    isize => I32, |n| Constant::Int(n as i128);
-    usize => U32, |n| Constant::Int(n as i128);
+    // Kernels index with 32 bits, so they are a machine whose pointers have 32: the limits of the host's are those
+    // of such a machine.
+    isize => I32, |n| Constant::Int(match n {
+        isize::MAX => i32::MAX.into(),
+        isize::MIN => i32::MIN.into(),
+        n => n as i128,
+    });
+    usize => U32, |n| Constant::Int(match n {
+        usize::MAX => u32::MAX.into(),
+        n => n as i128,
+    });
     half::f16 => F16, |x| Constant::Float(x.to_f64());
     half::bf16 => BF16, |x| Constant::Float(x.to_f64());
     f32 => F32, |x| Constant::Float(x.into());

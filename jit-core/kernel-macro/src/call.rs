@@ -26,6 +26,16 @@ fn is_default(name: &Ident, call: &ExprCall) -> bool {
     name == "default" && call.args.is_empty()
 }
 
+/// Whether a call is `Default::default()`, of a type that rustc finds.
+pub(crate) fn is_any_default(call: &ExprCall) -> bool {
+    let Expr::Path(function) = crate::expression::strip(&call.func) else {
+        return false;
+    };
+    let mut names = function.path.segments.iter().rev();
+    let mut next_is = |name: &str| names.next().is_some_and(|last| last.ident == name);
+    function.qself.is_none() && call.args.is_empty() && next_is("default") && next_is("Default")
+}
+
 impl Translator<'_> {
     // flat match
     pub(crate) fn call(&mut self, call: &ExprCall) -> Code {
@@ -137,6 +147,17 @@ impl Translator<'_> {
         let entry = self.pool.entry(&entry);
         let args = self.eager_list(call.args.iter());
         self.call_entry(call, entry, &types, &args)
+    }
+
+    /// `Default::default()` of the type that rustc has found.
+    pub(crate) fn any_default(&mut self, call: &ExprCall, of: &Ident) -> Code {
+        let (span, front) = (call.start(), front());
+        let (root, open) = (root_at(span), quote_spanned!(span=> _));
+        let entry = quote_spanned! {before(span)=>
+            <#open as #root::HasDefault>::pooled_default(#root::default_of(&#of).entry(), #front)
+        };
+        let entry = self.pool.entry(&entry);
+        self.call_entry(call, entry, &[], &[])
     }
 
     /// The description of a call of a function, by its name, with all variables.

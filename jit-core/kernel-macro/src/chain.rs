@@ -7,23 +7,18 @@
 //! ```
 //! Both copies of a body, that which rustc checks and that which is described, are made of the loop. What it goes over
 //! is what any `for` of a kernel goes over ([`crate::items`]). Three expressions stand for what has a type that rustc has to find
-//! first: see [`Stand`]. `(a..b).contains(&v)`, which begins as a chain does, is written out here, too, as two comparisons.
+//! first: see [`crate::stand`]. `(a..b).contains(&v)`, which begins as a chain does, is written out here, too, as two comparisons.
 
-use kiln_description::Code;
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
-use syn::{
-    BinOp, Block, Expr, ExprBinary, ExprCall, ExprClosure, ExprForLoop, ExprMethodCall, Pat,
-};
+use syn::{Block, Expr, ExprClosure, ExprForLoop, ExprMethodCall, Pat};
 
-use crate::body::Translator;
 use crate::expression::strip;
-use crate::function::root_at;
 use crate::items::{is_range, place_in_order};
-use crate::position::before;
 use crate::scan::returns_inside;
+use crate::stand::Stand;
 
 /// Writes the chains of a body out; leaves one as it is that kernels do not have.
 pub(crate) fn open(body: &mut Block) {
@@ -84,6 +79,11 @@ enum Adapter<'e> {
     Enumerate,
     Take(&'e Expr),
     Skip(&'e Expr),
+    /// The numbers of a range beside the items, or before them.
+    Numbered {
+        range: syn::ExprRange,
+        before: bool,
+    },
     /// What is done with either part of an item before they are a pair.
     Zip(Vec<(Adapter<'e>, Span)>, Vec<(Adapter<'e>, Span)>),
 }
@@ -132,6 +132,9 @@ fn chain(expr: &Expr) -> Option<Chain<'_>> {
 
 /// `x.map(f).zip(y.map(g))`: both sources in step, and what is done with the items of each.
 fn zipped(call: &ExprMethodCall) -> Option<Chain<'_>> {
+    if let Some(chain) = numbered(call) {
+        return Some(chain);
+    }
     let (left, right) = (chain(&call.receiver)?, other_of_zip(call.args.first()?)?);
     let all_stay = left.adapters.iter().chain(&right.adapters);
     if !all_stay.map(|(adapter, _)| adapter).all(Adapter::keeps_all) {
@@ -148,6 +151,40 @@ fn zipped(call: &ExprMethodCall) -> Option<Chain<'_>> {
             call.method.span(),
         )],
     })
+}
+
+/// `x.iter().zip(0..)`, `(0..n).zip(x)`: the items of one side, and numbers of the other that are counted beside them.
+fn numbered(call: &ExprMethodCall) -> Option<Chain<'_>> {
+    let at = call.method.span();
+    let (left, right) = (chain(&call.receiver)?, other_of_zip(call.args.first()?)?);
+    let (mut items, numbers, before) = match (numbers(&left.source), numbers(&right.source)) {
+        (_, Some(range)) => (left, (range, right.adapters), false),
+        (Some(range), None) => (right, (range, left.adapters), true),
+        (None, None) => return None,
+    };
+    let (range, adapters) = numbers;
+    if !adapters.iter().all(|(adapter, _)| adapter.keeps_all()) {
+        return None;
+    }
+    let numbered = Adapter::Numbered { range, before };
+    items.adapters.push((numbered, at));
+    let (first, second) = match before {
+        true => (adapters, Vec::new()),
+        false => (Vec::new(), adapters),
+    };
+    items.adapters.push((Adapter::Zip(first, second), at));
+    Some(items)
+}
+
+/// The range that a source is, if numbers can be counted by it.
+fn numbers(source: &Expr) -> Option<syn::ExprRange> {
+    match strip(source) {
+        Expr::Range(range) if range.start.is_some() => match range.limits {
+            syn::RangeLimits::HalfOpen(_) => Some(range.clone()),
+            syn::RangeLimits::Closed(_) => None,
+        },
+        _ => None,
+    }
 }
 
 /// What stands in the parentheses of `zip`: a chain, or what has elements itself.
@@ -580,6 +617,11 @@ impl Open {
                 let rest = self.through(rest, &next, end);
                 quote_spanned!(*at=> let #next = (#count, #item); #count += 1; #rest)
             }
+            Adapter::Numbered { range, before } => {
+                self.numbered(range, *before, *at, item, |this, next| {
+                    this.through(rest, next, end)
+                })
+            }
             Adapter::Take(number) => {
                 let left = self.name(*at);
                 self.counters
@@ -613,6 +655,34 @@ impl Open {
                 quote_spanned!(*at=> #seen; #rest)
             }
         }
+    }
+
+    /// An item beside a number that is counted: `before` it, then the numbers are the first to end.
+    fn numbered(
+        &mut self,
+        range: &syn::ExprRange,
+        before: bool,
+        at: Span,
+        item: &Ident,
+        rest: impl FnOnce(&mut Self, &Ident) -> TokenStream,
+    ) -> TokenStream {
+        let [next, count, last] = [(); 3].map(|()| self.name(at));
+        let (start, end) = (&range.start, &range.end);
+        self.counters
+            .push(quote_spanned!(at=> let mut #count = #start;));
+        let ends = end.as_ref().map(|end| {
+            self.counters.push(quote_spanned!(at=> let #last = #end;));
+            quote_spanned!(at=> if #count >= #last { break; })
+        });
+        let (pair, here) = match before {
+            true => {
+                self.at_start.extend(ends);
+                (quote!((#count, #item)), None)
+            }
+            false => (quote!((#item, #count)), ends),
+        };
+        let rest = rest(self, &next);
+        quote_spanned!(at=> #here let #next = #pair; #count += 1; #rest)
     }
 
     /// A function of items, called.
@@ -662,113 +732,5 @@ fn body_of(closure: &ExprClosure, bound: TokenStream) -> TokenStream {
         syn::ReturnType::Type(_, ty) => {
             quote!({ #bound let __kiln_result: #ty = #body; __kiln_result })
         }
-    }
-}
-
-/// What stands for something whose type rustc finds with everything else. Each is a name that nobody can write.
-#[derive(Copy, Clone, PartialEq, Eq)]
-pub(crate) enum Stand {
-    /// What a sum begins with.
-    Zero,
-    /// What a product begins with.
-    One,
-    /// The sum of two, of which the second may be a reference.
-    Added,
-    /// The product of two, of which the second may be a reference.
-    Multiplied,
-    /// An item of a type that has an order.
-    Ordered,
-    /// An item of the type that an option is of.
-    Alike,
-}
-
-impl Stand {
-    const ALL: [Stand; 6] = [
-        Stand::Zero,
-        Stand::One,
-        Stand::Added,
-        Stand::Multiplied,
-        Stand::Ordered,
-        Stand::Alike,
-    ];
-
-    fn text(self) -> &'static str {
-        match self {
-            Stand::Zero => "__kiln_zero",
-            Stand::One => "__kiln_one",
-            Stand::Added => "__kiln_added",
-            Stand::Multiplied => "__kiln_multiplied",
-            Stand::Ordered => "__kiln_ordered",
-            Stand::Alike => "__kiln_alike",
-        }
-    }
-
-    fn name(self, at: Span) -> Ident {
-        Ident::new(self.text(), Span::mixed_site().located_at(at))
-    }
-
-    /// What an expression stands for.
-    pub(crate) fn of(expr: &Expr) -> Option<Stand> {
-        let Expr::Path(path) = expr else {
-            return None;
-        };
-        let name = path.path.get_ident()?;
-        Stand::ALL.into_iter().find(|stand| name == stand.text())
-    }
-
-    /// Whether a stand-in is a number.
-    pub(crate) fn is_number(self) -> bool {
-        matches!(self, Stand::Zero | Stand::One)
-    }
-
-    /// The expression of the host.
-    pub(crate) fn on_host(self, span: Span) -> Expr {
-        let root = root_at(span);
-        let span = before(span);
-        Expr::Verbatim(match self {
-            Stand::Zero => quote_spanned!(span=> #root::sum_of_none()),
-            Stand::One => quote_spanned!(span=> #root::product_of_none()),
-            Stand::Added => quote_spanned!(span=> #root::added),
-            Stand::Multiplied => quote_spanned!(span=> #root::multiplied),
-            Stand::Ordered => quote_spanned!(span=> #root::ordered),
-            Stand::Alike => quote_spanned!(span=> #root::alike),
-        })
-    }
-
-    /// The number as it is written where its type is known.
-    pub(crate) fn literal(self, span: Span) -> Expr {
-        let value = u8::from(self == Stand::One);
-        let mut literal = proc_macro2::Literal::u8_unsuffixed(value);
-        literal.set_span(span);
-        Expr::Lit(syn::ExprLit {
-            attrs: Vec::new(),
-            lit: syn::Lit::new(literal),
-        })
-    }
-}
-
-/// What a call stands for, if its function is a stand-in.
-fn stands(call: &ExprCall) -> Option<Stand> {
-    Stand::of(&call.func)
-}
-
-impl Translator<'_> {
-    /// A call whose function is a stand-in.
-    pub(crate) fn stand_in(&mut self, call: &ExprCall) -> Option<Code> {
-        let (stand, first) = (stands(call)?, call.args.first()?);
-        let span = first.span();
-        let op = match stand {
-            Stand::Added => BinOp::Add(syn::token::Plus(span)),
-            Stand::Multiplied => BinOp::Mul(syn::token::Star(span)),
-            Stand::Zero | Stand::One | Stand::Ordered | Stand::Alike => {
-                return Some(self.expr(first));
-            }
-        };
-        Some(self.expr(&Expr::Binary(ExprBinary {
-            attrs: Vec::new(),
-            left: Box::new(first.clone()),
-            op,
-            right: Box::new(call.args.get(1)?.clone()),
-        })))
     }
 }

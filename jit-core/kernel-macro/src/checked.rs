@@ -15,8 +15,8 @@ use syn::visit::Visit;
 use syn::visit_mut::VisitMut;
 use syn::{Block, Expr, ExprCall, ExprMethodCall, ExprParen, ExprPath, Lit, Pat};
 
-use crate::call::{is_conversion, is_half, is_number};
-use crate::chain::Stand;
+use crate::call::{is_any_default, is_conversion, is_half, is_number};
+use crate::conversion::{Conversion, operand_mut};
 use crate::expression::{operator_method, strip};
 use crate::function::{root, root_at};
 use crate::items::{borrows, is_of_iterator};
@@ -25,6 +25,7 @@ use crate::option::{is_none_value, is_result_function, is_some_function};
 use crate::position::{Start, before, until};
 use crate::scan::{Variables, is_closure, is_compound};
 use crate::signature::Signature;
+use crate::stand::Stand;
 use crate::view::borrows_in_path;
 
 /// How the names of `TypeOf`s begin.
@@ -53,6 +54,7 @@ impl CheckedCopy {
     pub(crate) fn new(body: &Block, signature: &Signature) -> CheckedCopy {
         let mut body = body.clone();
         crate::panic::open(&mut body);
+        crate::ranges::open(&mut body);
         crate::chain::open(&mut body);
         let mut variables = Variables::default();
         variables.visit_block(&body);
@@ -263,6 +265,31 @@ impl Mark {
                     .for_each(|arg| self.visit_expr_mut(arg));
             }
             _ => return false,
+        }
+        self.mark(expr);
+        true
+    }
+
+    /// Marks `Default::default()`, of which rustc finds the type; whether it is one.
+    fn mark_default(&mut self, expr: &mut Expr) -> bool {
+        let is_it = matches!(expr, Expr::Call(call) if is_any_default(call));
+        if is_it {
+            self.mark(expr);
+            self.paths = true;
+        }
+        is_it
+    }
+
+    /// Marks `x.into()`, and of the one that may fail what is unwrapped; whether it is one.
+    fn mark_conversion(&mut self, expr: &mut Expr) -> bool {
+        let Some(conversion) = Conversion::of(expr) else {
+            return false;
+        };
+        if let Some(operand) = operand_mut(expr, conversion) {
+            self.visit_expr_mut(operand);
+            if conversion == Conversion::Into {
+                self.mark(operand);
+            }
         }
         self.mark(expr);
         true
@@ -493,7 +520,7 @@ impl VisitMut for Mark {
         {
             *call.func = function.clone();
         }
-        if self.mark_result(expr) {
+        if self.mark_result(expr) || self.mark_default(expr) || self.mark_conversion(expr) {
             return;
         }
         if let Expr::Call(call) = expr

@@ -91,15 +91,11 @@ fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) ->
     }
     for param in &input.generics.params {
         match param {
-            syn::GenericParam::Type(_) => {}
+            syn::GenericParam::Type(_) | syn::GenericParam::Const(_) => {}
             syn::GenericParam::Lifetime(param) => refusals.refuse(
                 param,
                 "a value that kernels hold borrows nothing; a struct with slices that is passed to \
                  kernels is a view, `#[derive(KernelView)]`",
-            ),
-            syn::GenericParam::Const(param) => refusals.refuse(
-                param,
-                "const parameters are for functions; make one struct for each length",
             ),
         }
     }

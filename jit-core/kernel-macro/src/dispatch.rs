@@ -182,6 +182,7 @@ pub(crate) fn companion(
     };
     let open = (written.to_string() == "__KilnWritten").then(|| quote!(, __KilnWritten));
     let (instance, plain) = (signature.instance(), signature.plain_types());
+    let consts = signature.plain_consts();
     quote! {
         #[doc(hidden)]
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
@@ -202,6 +203,7 @@ pub(crate) fn companion(
                     __kiln_args: &[#root::Operand<'__kiln>],
                 ) -> #root::Operand<'__kiln> #clause {
                     let __kiln_types = #root::picked(__kiln_types, &[#(#plain),*]);
+                    __kiln_front.keep_consts(&[#(#consts),*]);
                     __KILN_FUNCTIONS.of(__kiln_describe #instance).call(__kiln_front, &__kiln_types, __kiln_args)
                 }
                 #root::Pooled::call(__kiln_call::<#(#all),*>)

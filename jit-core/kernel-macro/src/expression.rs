@@ -8,13 +8,15 @@ use syn::spanned::Spanned;
 use syn::{BinOp, Expr, ExprLit, ExprPath, ExprRange, ExprStruct, Lit, Member, UnOp};
 
 use crate::body::{Translator, is_structured};
-use crate::chain::Stand;
+use crate::call::is_any_default;
 use crate::checked::{is_cast, is_open_literal, marked, marked_method, marked_operand};
+use crate::conversion::Conversion;
 use crate::function::{root, root_at};
 use crate::names::Meaning;
 use crate::option::{is_none_value, is_result_function};
 use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
+use crate::stand::Stand;
 
 impl Translator<'_> {
     /// The operand that an expression is.
@@ -25,11 +27,15 @@ impl Translator<'_> {
     // flat match
     fn expr_here(&mut self, expr: &Expr) -> Code {
         if let Some((name, inner)) = marked(expr) {
+            if let Some(conversion) = Conversion::of(inner) {
+                return self.converted(conversion, inner, name);
+            }
             let stand_in = Stand::of(inner).map(|stand| stand.literal(expr.start()));
             return match stand_in.as_ref().unwrap_or(inner) {
                 Expr::Struct(literal) => self.struct_literal(literal, name),
                 inner if is_none_value(inner) => self.none(name, expr.start()),
                 Expr::Call(call) if is_result_function(&call.func) => self.result_value(call, name),
+                Expr::Call(call) if is_any_default(call) => self.any_default(call, name),
                 inner if is_open_literal(inner) => {
                     let root = root();
                     let ty = self.pool.entry(&quote!(#root::Pooled::type_of(&#name)));
@@ -154,7 +160,10 @@ impl Translator<'_> {
             Expr::Let(_) => {
                 "a `let` stands in the condition of an `if` or a `while`, joined with others by `&&`"
             }
-            Expr::Range(_) => "a range stands in `for i in a..b`; keep its two ends instead",
+            Expr::Range(_) => {
+                "a range of a kernel is what a `for` or a chain of iterators goes over, what a slice is indexed by, or a \
+                 variable, `let r = a..b;`; pass and keep its two ends instead"
+            }
             Expr::Unsafe(_) => {
                 "kernels are safe; for indexing without checks write `#[kernel(unsafe(unchecked))]`"
             }
@@ -280,6 +289,14 @@ impl Translator<'_> {
                      `T::from_f64` or `T::from_i32`",
                 ),
             };
+        }
+        let ends = (path.path.segments.first(), path.path.segments.last());
+        if let (Some(ty), Some(name)) = ends
+            && path.path.segments.len() == 2
+            && (ty.ident == "usize" || ty.ident == "isize")
+            && name.ident == "BITS"
+        {
+            return self.constant(&quote_spanned!(span=> u32::BITS), span);
         }
         self.constant(path, span)
     }

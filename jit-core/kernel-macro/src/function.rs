@@ -192,9 +192,7 @@ impl Parts {
         let (root, here) = (root(), root_at(name.span()));
         let (attributes, on_body) = (of_item(&item.attrs), of_body(&item.attrs));
         match self.kind {
-            Kind::Kernel if !signature.dispatched.is_empty() => {
-                self.kernels(signature, item, &describe)
-            }
+            Kind::Kernel if signature.is_of_several() => self.kernels(signature, item, &describe),
             Kind::Kernel => {
                 let new = lazy_kernel(signature, name, &text);
                 let items = kernel_type(vis, &attributes, signature);
@@ -224,7 +222,7 @@ impl Parts {
                 let companion = crate::closure::companion(vis, name, &describe);
                 quote!(#host #companion)
             }
-            Kind::Device if !signature.dispatched.is_empty() => {
+            Kind::Device if signature.is_of_several() => {
                 let host = host_function(signature, item);
                 let companion = crate::dispatch::companion(vis, name, signature, &describe);
                 quote!(#host #companion)

@@ -81,6 +81,10 @@ pub(crate) fn place_in_order(expr: &Expr) -> Option<u32> {
     if borrows(call) || call.method == "into_iter" {
         return Some(0);
     }
+    // Numbers beside elements are counted (`crate::chain`).
+    if call.method == "zip" && call.args.iter().any(is_range) {
+        return None;
+    }
     let inner = place_in_order(&call.receiver)?;
     match (call.method.to_string().as_str(), inner) {
         ("take" | "skip", 0 | 1) => Some(1),

@@ -2,7 +2,9 @@
 
 use proc_macro2::{Ident, Span};
 use syn::visit_mut::VisitMut;
-use syn::{Expr, ExprParen, ExprPath, Path, PathArguments, PathSegment, Type, parse_quote};
+use syn::{
+    Expr, ExprParen, ExprPath, GenericArgument, Path, PathArguments, PathSegment, Type, parse_quote,
+};
 
 use crate::position::{after, again, before};
 
@@ -15,6 +17,18 @@ pub(crate) struct Again;
 impl VisitMut for Again {
     fn visit_ident_mut(&mut self, name: &mut Ident) {
         *name = again(name);
+    }
+
+    // A name alone may be that of a number, which takes no arguments.
+    fn visit_generic_argument_mut(&mut self, argument: &mut GenericArgument) {
+        match argument {
+            GenericArgument::Type(Type::Path(path)) if path.path.get_ident().is_some() => {
+                for segment in &mut path.path.segments {
+                    self.visit_ident_mut(&mut segment.ident);
+                }
+            }
+            _ => syn::visit_mut::visit_generic_argument_mut(self, argument),
+        }
     }
 
     fn visit_path_segment_mut(&mut self, segment: &mut PathSegment) {

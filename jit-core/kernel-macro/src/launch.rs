@@ -50,7 +50,11 @@ pub(crate) fn kernels_type(
     let doc = format!("The type of the kernel `{}`.", plain_name(&name));
     let mut generics = signature.described_generics();
     let params = std::mem::take(&mut generics.params).into_iter();
-    let is_asked = |param: &GenericParam| matches!(param, GenericParam::Type(param) if signature.is_dispatched(&param.ident));
+    let is_asked = |param: &GenericParam| match param {
+        GenericParam::Type(param) => signature.is_dispatched(&param.ident),
+        GenericParam::Const(param) => signature.fixed.contains(&param.ident),
+        GenericParam::Lifetime(_) => false,
+    };
     generics.params = params.filter(is_asked).collect();
     if let Some(clause) = &mut generics.where_clause {
         let predicates = std::mem::take(&mut clause.predicates).into_iter();
@@ -92,10 +96,22 @@ pub(crate) fn kernels_type(
 
 /// The kernel of a launch: of one that is for each type, that of the types of the launch.
 fn launched_kernel(signature: &Signature) -> TokenStream {
-    let names = signature.dispatched.iter().map(|of| &of.name);
-    match signature.dispatched.is_empty() {
-        true => quote!(&self.kernel),
-        false => quote!(self.of::<#(#names),*>()),
+    let names = signature
+        .generics
+        .params
+        .iter()
+        .filter_map(|param| match param {
+            GenericParam::Type(param) => {
+                Some(&param.ident).filter(|name| signature.is_dispatched(name))
+            }
+            GenericParam::Const(param) => {
+                Some(&param.ident).filter(|name| signature.fixed.contains(name))
+            }
+            GenericParam::Lifetime(_) => None,
+        });
+    match signature.is_of_several() {
+        false => quote!(&self.kernel),
+        true => quote!(self.of::<#(#names),*>()),
     }
 }
 

@@ -309,7 +309,11 @@ impl<'a> Of<'a> {
         if let Some((closure, _)) = signature.closures.first() {
             refusals.refuse(closure, CLOSURE_TO_METHOD);
         }
-        check_own_types(self.dispatched, &signature, refusals);
+        let of_block: Vec<_> = (self.declared.const_params())
+            .map(|param| param.ident.clone())
+            .collect();
+        check_own_types(self.dispatched, &of_block, &signature, refusals);
+        signature.fix(of_block.into_iter());
         if !refusals.is_empty() {
             return None;
         }
@@ -630,7 +634,19 @@ impl<'a> Of<'a> {
 }
 
 /// Refuses what a function of a block has no room for: types that decide what it is, but those of the block.
-fn check_own_types(of_block: &[Dispatched], signature: &Signature, refusals: &mut Refusals) {
+fn check_own_types(
+    of_block: &[Dispatched],
+    consts: &[Ident],
+    signature: &Signature,
+    refusals: &mut Refusals,
+) {
+    if let Some(own) = signature.fixed.iter().find(|own| !consts.contains(own)) {
+        refusals.refuse(
+            own,
+            "a method has no const parameter of its own that is an argument of a type; write a `#[device_fn]` outside of the \
+             `impl` block",
+        );
+    }
     let is_own = |of: &&Dispatched| of_block.iter().all(|other| other.name != of.name);
     for own in signature.dispatched.iter().filter(is_own) {
         refusals.refuse(
@@ -645,7 +661,7 @@ fn check_own_types(of_block: &[Dispatched], signature: &Signature, refusals: &mu
 fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
     let (describe, instance) = (parts.describing_function(signature), signature.instance());
     let (root, here) = (root(), root_at(signature.name.span()));
-    if !signature.dispatched.is_empty() {
+    if signature.is_of_several() {
         return quote! {
             #describe
             static __KILN_FUNCTIONS: #root::LazyDeviceFns = #here::LazyDeviceFns::new(#text);
@@ -664,9 +680,9 @@ fn described(parts: &Parts, signature: &Signature, text: &str) -> TokenStream {
 /// each.
 fn function_of(signature: &Signature) -> TokenStream {
     let instance = signature.instance();
-    match signature.dispatched.is_empty() {
-        true => quote!(&__KILN_FUNCTION),
-        false => quote!(__KILN_FUNCTIONS.of(__kiln_describe #instance)),
+    match signature.is_of_several() {
+        false => quote!(&__KILN_FUNCTION),
+        true => quote!(__KILN_FUNCTIONS.of(__kiln_describe #instance)),
     }
 }
 

@@ -115,9 +115,9 @@ pub(crate) fn method(name: &str) -> Option<&'static str> {
     Some(match name {
         "iter" | "iter_mut" | "into_iter" | "chunks" | "windows" | "enumerate" | "fold"
         | "for_each" => CHAIN,
-        "try_into" | "try_from" | "into" => {
-            "kernels have no fallible conversions; write `x as u32`. An index is a `usize`, which has 32 bits in \
-             kernels: `let i = global_id().x;` needs no conversion"
+        "try_into" | "try_from" => {
+            "kernels convert by `x as u32`, or end the thread where that does not fit, `x.try_into().unwrap()`. An index is a \
+             `usize`, which has 32 bits in kernels: `let i = global_id().x;` needs no conversion"
         }
         "to_string" | "to_owned" | "collect" | "to_vec" | "as_str" => {
             "kernels have no heap and no strings; use a fixed array"

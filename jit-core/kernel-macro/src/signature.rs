@@ -50,6 +50,8 @@ pub(crate) struct Signature {
     pub(crate) generics: Generics,
     /// Type parameters, with their bounds.
     pub(crate) types: Vec<(Ident, TypeBound)>,
+    /// Const parameters that are arguments of types, for each value of which the function is described.
+    pub(crate) fixed: Vec<Ident>,
     /// Type parameters with traits of the user's as bounds, for each type of which the function is described.
     pub(crate) dispatched: Vec<Dispatched>,
     /// Type parameters that are closures, with the type of a function that one could be.
@@ -93,6 +95,7 @@ impl Signature {
             name: item.sig.ident.clone(),
             generics: item.sig.generics.clone(),
             types: Vec::new(),
+            fixed: crate::fixed::consts(item),
             dispatched: Vec::new(),
             closures: Vec::new(),
             consts: Vec::new(),
@@ -114,6 +117,7 @@ impl Signature {
         for input in &item.sig.inputs {
             signature.read_param(kind, input, refusals);
         }
+        signature.check_fixed(kind, refusals);
         signature
     }
 
@@ -128,6 +132,7 @@ impl Signature {
             name: Ident::new("of_impl", proc_macro2::Span::call_site()),
             generics: generics.clone(),
             types: Vec::new(),
+            fixed: Vec::new(),
             dispatched: Vec::new(),
             closures: Vec::new(),
             consts: Vec::new(),
@@ -203,11 +208,51 @@ impl Signature {
         }
     }
 
+    /// The numbers that calls cannot tell: rustc finds them by the types of a function's parameters and result.
+    fn check_fixed(&self, kind: Kind, refusals: &mut Refusals) {
+        let types = self
+            .params
+            .iter()
+            .map(|param| &param.ty)
+            .chain(&self.result);
+        let told: TokenStream = types.map(ToTokens::to_token_stream).collect();
+        let is_unknown = |name: &&Ident| !crate::fixed::names(told.clone(), name);
+        if let (Kind::Device, Some(name)) = (kind, self.fixed.iter().find(is_unknown)) {
+            refusals.refuse(
+                name,
+                "a number that is an argument of a type in a device function is told by the type of a parameter or of the \
+                 result; take a value whose type has it",
+            );
+        }
+    }
+
     /// The places of the type parameters that stand for themselves, among all type parameters.
     pub(crate) fn plain_types(&self) -> Vec<usize> {
         let names = self.generics.type_params().enumerate();
         let plain = names.filter(|(_, param)| !self.is_dispatched(&param.ident));
         plain.map(|(number, _)| number).collect()
+    }
+
+    /// The places of the const parameters that the IR has, among all of them.
+    pub(crate) fn plain_consts(&self) -> Vec<usize> {
+        let names = self.generics.const_params().enumerate();
+        let plain = names.filter(|(_, param)| !self.fixed.contains(&param.ident));
+        plain.map(|(number, _)| number).collect()
+    }
+
+    /// Has the function described for each value of these const parameters.
+    pub(crate) fn fix(&mut self, names: impl Iterator<Item = Ident>) {
+        for name in names {
+            if !self.fixed.contains(&name) {
+                self.fixed.push(name);
+            }
+        }
+        self.consts.retain(|(name, _)| !self.fixed.contains(name));
+    }
+
+    /// Whether the function is described for each type or number that some of its parameters stand for.
+    pub(crate) fn is_of_several(&self) -> bool {
+        !self.dispatched.is_empty() || !self.fixed.is_empty()
     }
 
     /// Whether a type parameter has traits of the user's as bounds.
@@ -260,7 +305,9 @@ impl Signature {
             match param {
                 GenericParam::Lifetime(_) => {}
                 GenericParam::Const(param) => {
-                    self.consts.push((param.ident.clone(), param.ty.clone()));
+                    if !self.fixed.contains(&param.ident) {
+                        self.consts.push((param.ident.clone(), param.ty.clone()));
+                    }
                     param.default = None;
                 }
                 GenericParam::Type(param)
@@ -363,6 +410,9 @@ impl Signature {
                 let arg = quote!(#root::Param<#number>);
                 number += 1;
                 Some(arg)
+            }
+            GenericParam::Const(param) if self.fixed.contains(&param.ident) => {
+                Some(param.ident.to_token_stream())
             }
             GenericParam::Const(param) => {
                 let ty = &param.ty;

@@ -298,7 +298,7 @@ fn check_parameters(generics: &Generics, refusals: &mut Refusals) {
             ),
             GenericParam::Const(param) => refusals.refuse(
                 param,
-                "const parameters are for functions; make one struct for each length",
+                "const parameters are for functions and `#[derive(KernelType)]` structs; make one view for each number",
             ),
             _ => {}
         }

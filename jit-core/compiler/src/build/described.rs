@@ -56,6 +56,16 @@ impl KernelBuilder {
         self.given_consts.take()
     }
 
+    /// Leaves of the const arguments that are given those with these numbers: the callee has no others.
+    pub(crate) fn keep_consts(&self, numbers: &[usize]) {
+        let all = self.given_consts.take();
+        let kept = numbers
+            .iter()
+            .filter_map(|&number| all.get(number).cloned());
+        let kept = kept.collect();
+        self.given_consts.replace(kept);
+    }
+
     /// The names of a callee's type parameters, and the types of its parameters.
     pub(crate) fn callee_params(&self, callee: &DeviceFn) -> (Vec<String>, Vec<Type>) {
         let declaration = self.declare_callee(callee);

@@ -156,7 +156,7 @@ impl<'k> Front<'k> {
     }
 
     /// `[a, b, c]`.
-    pub(super) fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
+    pub fn array(self, elements: &[Operand<'k>]) -> Operand<'k> {
         let elements = elements.iter().map(|element| element.read()).collect();
         let elements = self.builder.as_one_type(elements);
         let ty = elements.first().map_or(Type::I32, |element| element.ty());

@@ -20,7 +20,7 @@ impl<'k> Operand<'k> {
     }
 
     /// The element of a number, from the start or before the end.
-    pub(super) fn element_at(self, number: u32, from_end: bool) -> Operand<'k> {
+    pub fn element_at(self, number: u32, from_end: bool) -> Operand<'k> {
         let (b, of) = (self.builder, self.target());
         if let Kind::Value(array) = of.kind
             && let Some((_, ArrayLen::Known(len))) = b.as_array(of.ty())

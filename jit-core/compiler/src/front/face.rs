@@ -14,6 +14,11 @@ impl<'k> Front<'k> {
         Front { builder }
     }
 
+    /// Leaves of the const arguments that a call gives those with these numbers.
+    pub fn keep_consts(self, numbers: &[usize]) {
+        self.builder.keep_consts(numbers);
+    }
+
     /// The builder.
     pub fn builder(self) -> &'k KernelBuilder {
         self.builder

@@ -28,6 +28,7 @@
 //! | `method` | what a method is applied to |
 //! | `host_mem` | `std::mem::swap` and its kind |
 //! | `inline` | functions that take closures, described in place of their calls |
+//! | `converted` | conversions that may fail |
 //! | `slice` | what methods of slices and arrays do |
 //! | `types` | types on their way from rustc to the IR |
 //!
@@ -43,6 +44,7 @@
 
 mod binding;
 mod compared;
+mod converted;
 mod declared;
 mod description;
 mod elements;

@@ -133,6 +133,20 @@ impl<'k> Operand<'k> {
         front.value(found.get())
     }
 
+    /// `x.starts_with(other)`, `x.ends_with(other)`.
+    pub fn has_at_end(self, end: End, other: Operand<'k>) -> Operand<'k> {
+        let front = Front::new(self.builder);
+        let (whole, other) = (self.whole_slice(false), other.whole_slice(false));
+        let (len, count) = (whole.len().eager(), other.len().eager());
+        front.and(front.le(count, len), || {
+            let from = match end {
+                End::First => front.int(Type::U32, 0),
+                End::Last => front.sub(len, count),
+            };
+            front.is_equal(whole.known_part(from, count, false), other)
+        })
+    }
+
     /// `x.get(from..to)`: the part if it is there.
     pub(super) fn part_if_there(
         self,

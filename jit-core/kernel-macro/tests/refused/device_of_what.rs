@@ -9,6 +9,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     x.map(device!(f32::sqrt)).eval()?;
     x.map(device!(|| 1.0)).eval()?;
     x.map(device!()).eval()?;
-    x.map(device!(|v| v.to_be_bytes()[0] as f32)).eval()?;
+    x.map(device!(|v| v.classify() as u8 as f32)).eval()?;
     Ok(())
 }
