@@ -33,6 +33,8 @@ struct Turns {
     count: i64,
     step: i64,
     partition: Partition,
+    /// Batches that a thread executes side by side.
+    jam: u32,
 }
 
 /// Loops, each in the one before, and reads in the innermost.
@@ -57,6 +59,7 @@ fn turns(count: i64, over_blocks: Option<OverBlocks>, over_threads: bool) -> Tur
             over_blocks,
             over_threads,
         },
+        jam: 1,
     }
 }
 
@@ -91,6 +94,7 @@ impl Nest {
         let mut schedule = program.schedule(&self.blocks, &self.threads);
         for (held, turns) in schedule.loops.iter_mut().zip(&self.loops) {
             held.partition = turns.partition;
+            held.jam = Some(turns.jam);
         }
         let sections = program.sections(&schedule, &[])?;
         Ok((program, sections))
@@ -108,17 +112,18 @@ impl Nest {
         all
     }
 
-    /// The batches that a block has of a loop: which turns it executes side by side.
+    /// How many turns of a loop the threads execute at once, each of them one.
+    fn at_once(&self, number: usize) -> i64 {
+        match self.loops[number].partition.over_threads {
+            true => self.threads[self.levels()[number][1]].into(),
+            false => 1,
+        }
+    }
+
+    /// The groups of batches that a block has of a loop: which turns it executes side by side.
     fn batches(&self, number: usize, block: &[u32]) -> Vec<Vec<i64>> {
         let (held, level) = (&self.loops[number], self.levels()[number]);
-        let Partition {
-            over_blocks,
-            over_threads,
-        } = held.partition;
-        let threads = match over_threads {
-            true => self.threads[level[1]].into(),
-            false => 1,
-        };
+        let (over_blocks, threads) = (held.partition.over_blocks, self.at_once(number));
         let is_own = |turn: &i64| {
             let of = over_blocks.map(|_| i64::from(self.blocks[level[0]]));
             let own = over_blocks.map(|_| i64::from(block[level[0]]));
@@ -130,7 +135,7 @@ impl Nest {
         };
         let share: Vec<i64> = (0..held.count).filter(is_own).collect();
         share
-            .chunks(threads as usize)
+            .chunks(threads as usize * held.jam as usize)
             .map(<[i64]>::to_vec)
             .collect()
     }
@@ -183,6 +188,13 @@ impl Compared<'_> {
         all.find(|&number| is_own(number)).expect("it is there")
     }
 
+    /// Which turn of a group it is.
+    fn place(&self, number: usize, turns: &[i64]) -> i64 {
+        let mut group = self.lists[number].iter();
+        let place = group.position(|&own| own == turns[number]);
+        place.expect("it is of the group") as i64
+    }
+
     /// What a term's ranging part is in turns.
     fn value(&self, term: &Term, turns: &[i64]) -> i128 {
         let value = match term.ranging {
@@ -191,10 +203,11 @@ impl Compared<'_> {
                     let partition = self.nest.loops[number].partition;
                     partition.over_threads && self.levels[number][1] == level
                 });
-                let mut batch = self.lists[number].iter();
-                batch
-                    .position(|&own| own == turns[number])
-                    .expect("it is of the batch") as i128
+                i128::from(self.place(number, turns) % self.nest.at_once(number))
+            }
+            Ranging::Copy(inst) => {
+                let number = self.program.number_of(inst).expect("it is there");
+                i128::from(self.place(number, turns) / self.nest.at_once(number))
             }
             Ranging::Turn { inst, step } => {
                 let number = self.program.number_of(inst).expect("it is there");
@@ -430,6 +443,9 @@ fn random_sections_hold_what_is_read() {
             let over_blocks = [None, BLOCK, CYCLIC][numbers.within(0, 2) as usize];
             let mut held = turns(numbers.within(1, 5), over_blocks, numbers.within(0, 1) == 1);
             held.step = [1, 2, -1][numbers.within(0, 2) as usize];
+            if number <= stages && held.step > 0 {
+                held.jam = numbers.within(1, 3) as u32;
+            }
             let factors = (0..number).map(|_| numbers.within(0, 3) / 2);
             held.start = Expr(factors.collect(), numbers.within(0, 3));
             loops.push(held);
