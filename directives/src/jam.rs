@@ -1,10 +1,11 @@
 //! Unroll and jam: iterations of a loop side by side, statement by statement.
 //!
-//! Of a loop that counts `start .. end` by a step that is above 0, groups of iterations become one turn of another loop
-//! each: what is in the body is written once for each iteration, one beside the other. A loop within whose bounds are
-//! the same for all is executed once for all; so are barriers, and what fills shared memory. An `if` that holds a loop
-//! and whose condition is not the same for all is cut in two: where it holds for all they go on side by side, elsewhere
-//! one after the other. Iterations that do not fill a group are executed by the loop as it was.
+//! Of a loop that counts `start .. end` without a sign by a step that is above 0, as all that `shares.rs` writes do,
+//! groups of iterations become one turn of another loop each: what is in the body is written once for each iteration,
+//! one beside the other. A loop within whose bounds are the same for all is executed once for all; so are barriers, and
+//! what fills shared memory. An `if` that holds a loop and whose condition is not the same for all is cut in two: where
+//! it holds for all they go on side by side, elsewhere one after the other. Iterations that do not fill a group are
+//! executed by the loop as it was.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +17,7 @@ use kiln_jit_core::ir::{
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::program::Program;
-use crate::transform::{region_of, replace, unsigned};
+use crate::transform::{region_of, replace};
 
 /// A loop of what a thread executes, whose iterations are executed side by side.
 #[derive(Copy, Clone, Debug)]
@@ -79,20 +80,18 @@ impl Jammer<'_> {
         let at = function.insts[jam.inst].location;
         let ty = function.type_of(index);
         let region = region_of(function, jam.inst);
-        let counted = unsigned(function, index);
         let mut emit = Emit::new(function, at);
-        let [zero, one] = [0, 1].map(|number| emit.int(number, counted));
-        let by = emit.int(jam.count.into(), counted);
-        let turns = turns(&mut emit, [start, end, step], counted);
+        let [zero, one] = [0, 1].map(|number| emit.int(number, ty));
+        let by = emit.int(jam.count.into(), ty);
+        let turns = turns(&mut emit, [start, end, step], ty);
         let groups = emit.binary(BinaryOp::Div, turns, by);
         let mut iterations = Vec::new();
         let mut numbers = Vec::new();
         let group_body = emit.for_([zero, groups, one], unroll, |emit, group| {
             let first = emit.binary(BinaryOp::Mul, group, by);
             for number in 0..jam.count {
-                let ahead = emit.int(number.into(), counted);
+                let ahead = emit.int(number.into(), ty);
                 let turn = emit.binary(BinaryOp::Add, first, ahead);
-                let turn = emit.cast(turn, ty);
                 let ahead = emit.binary(BinaryOp::Mul, turn, step);
                 iterations.push(emit.binary(BinaryOp::Add, start, ahead));
                 numbers.push(emit.int(number.into(), Type::U32));
@@ -319,20 +318,16 @@ fn rest_from(
     [turns, groups, by]: [Value; 3],
 ) -> Value {
     let done = emit.binary(BinaryOp::Mul, groups, by);
-    let ty = emit.function.type_of(start);
-    let ahead = emit.cast(done, ty);
-    let ahead = emit.binary(BinaryOp::Mul, ahead, step);
+    let ahead = emit.binary(BinaryOp::Mul, done, step);
     let behind = emit.binary(BinaryOp::Add, start, ahead);
     let some = emit.compare(CompareOp::Lt, done, turns);
     emit.select(some, behind, end)
 }
 
-/// How many turns a loop has whose step is above 0, in the type without a sign of its index: from one end of a signed
-/// type to the other it is further than the type goes.
-fn turns(emit: &mut Emit<'_>, [start, end, step]: [Value; 3], counted: Type) -> Value {
-    let [zero, one] = [0, 1].map(|number| emit.int(number, counted));
+/// How many turns a loop has whose step is above 0.
+fn turns(emit: &mut Emit<'_>, [start, end, step]: [Value; 3], ty: Type) -> Value {
+    let [zero, one] = [0, 1].map(|number| emit.int(number, ty));
     let some = emit.compare(CompareOp::Lt, start, end);
-    let [start, end, step] = [start, end, step].map(|value| emit.cast(value, counted));
     let ahead = emit.binary(BinaryOp::Sub, end, start);
     let last = emit.binary(BinaryOp::Sub, ahead, one);
     let last = emit.binary(BinaryOp::Div, last, step);
