@@ -509,7 +509,7 @@ pub(crate) fn unknown(x: Val<'_>) -> Option<Val<'_>> {
 }
 
 /// The unsigned integer type of the same width.
-fn unsigned(ty: Type) -> Type {
+pub(crate) fn unsigned(ty: Type) -> Type {
     let int = ty.as_scalar().filter(|scalar| scalar.is_int());
     int.map_or(ty, |scalar| Type::scalar(scalar.unsigned()))
 }

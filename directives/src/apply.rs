@@ -16,7 +16,7 @@ use crate::jam::{Jam, Jammer};
 use crate::program::Program;
 use crate::schedule::{LoopSchedule, Partition, Schedule};
 use crate::stage::{Stage, Staged};
-use crate::transform::Transformed;
+use crate::transform::{Transformed, replace};
 use crate::uniform::{Uniform, base_of};
 
 /// A module of what each thread of a grid executes, and the grid.
@@ -362,15 +362,7 @@ impl Rewrite<'_> {
 
     /// Puts values in the place of others in instructions and all within.
     pub(crate) fn replace_values(&mut self, new: &HashMap<Value, Value>, insts: Vec<Inst>) {
-        let mut open = insts;
-        while let Some(inst) = open.pop() {
-            let function = &mut self.module.functions[self.kernel];
-            let data = &mut function.insts[inst].data;
-            data.map_operands(|value| new.get(&value).copied().unwrap_or(value));
-            for inner in data.regions() {
-                open.extend(function.regions[inner].insts.iter().copied());
-            }
-        }
+        replace(&mut self.module.functions[self.kernel], new, &insts);
     }
 
     /// Moves what is in a loop's body to the end of the region of a turn.

@@ -21,6 +21,7 @@ use crate::apply::{Shares, Turn};
 use crate::emit::Emit;
 use crate::grid::Dim;
 use crate::schedule::OverBlocks;
+use crate::transform::unsigned;
 
 /// Iterations `lo .. lo + count` of a loop.
 struct Share {
@@ -115,14 +116,7 @@ impl Shares {
     /// A step that is above 0 as a number of iterations' type: the smallest number of a signed type is its own
     /// negation, and above 0 without its sign.
     fn size(&self, emit: &mut Emit<'_>, step: Value, ty: Type) -> Value {
-        let scalar = emit.function.type_of(step).as_scalar();
-        let unsigned = scalar.map(|scalar| match scalar.bits() {
-            8 => Type::U8,
-            16 => Type::U16,
-            32 => Type::U32,
-            _ => Type::U64,
-        });
-        let bits = emit.cast(step, unsigned.unwrap_or(ty));
+        let bits = emit.cast(step, unsigned(emit.function, step));
         emit.cast(bits, ty)
     }
 

@@ -30,6 +30,7 @@ use kiln_jit_core::front::macros::{Front, Operand, Receiver};
 use kiln_jit_core::ir::Type;
 
 use super::resolve::{AssociatedFn, Method, methods};
+use crate::integer::unsigned;
 use crate::math::bits_of;
 
 /// Which byte comes first.
@@ -51,13 +52,11 @@ impl Order {
     }
 }
 
-/// The unsigned integers of the numbers' sizes, and of floats.
-fn unsigned(bytes: usize) -> Type {
-    match bytes {
-        1 => Type::U8,
-        2 => Type::U16,
-        4 => Type::U32,
-        _ => Type::U64,
+/// The unsigned integer of a number's size.
+fn unsigned_of(ty: Type) -> Type {
+    match ty.is_float() {
+        true => bits_of(ty),
+        false => unsigned(ty),
     }
 }
 
@@ -66,8 +65,8 @@ fn split<'k>(front: Front<'k>, number: Operand<'k>, bytes: usize, order: Order) 
     let number = number.target().read();
     let ty = number.ty();
     let bits = match ty.is_float() {
-        true => number.bitcast(bits_of(ty)),
-        false => number.cast(unsigned(bytes)),
+        true => number.bitcast(unsigned_of(ty)),
+        false => number.cast(unsigned_of(ty)),
     };
     let byte = |place| {
         let by = front
@@ -88,7 +87,7 @@ fn joined<'k>(
 ) -> Operand<'k> {
     let builder = front.builder();
     let array = array.target().eager();
-    let wide = unsigned(bytes);
+    let wide = unsigned_of(ty);
     let part = |place: usize| -> Val<'k> {
         let byte = array.element_at(place as u32, false).read().cast(wide);
         byte << builder.lit(wide, order.shift(place, bytes) as u64)

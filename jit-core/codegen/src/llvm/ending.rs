@@ -25,6 +25,9 @@ const GRACE: Duration = Duration::from_millis(200);
 /// How long it is tried to park those that take longer, all together.
 const PARKING: Duration = Duration::from_secs(1);
 
+/// How long a compile that is given up waits for its turn to be parked.
+const TURN: Duration = Duration::from_secs(60);
+
 /// The compiles of this process.
 static COMPILES: Mutex<Compiles> = Mutex::new(Compiles {
     is_ending: false,
@@ -154,12 +157,13 @@ impl Begun {
         ONE_LESS.notify_all();
     }
 
-    /// Parks the thread; whether it was parked, or has come to its end, within so long. One that goes on stays under way.
+    /// Parks the thread; whether it was parked, or has come to its end, within so long from its turn on: one that stays
+    /// in a hook takes all of its own time, and none of the others'. One that goes on stays under way.
     pub(super) fn park(self, within: Duration) -> bool {
         let Some(thread) = self.thread() else {
             return true;
         };
-        let is_parked = park(&thread, within);
+        let is_parked = park(&thread, TURN, || Instant::now() + within);
         if is_parked {
             self.leave();
         } else if let Some(compile) = of(&mut COMPILES.lock(), self.0) {
@@ -216,7 +220,7 @@ extern "C" fn end() {
             continue;
         };
         let rest = until.saturating_duration_since(Instant::now());
-        if park(thread, rest) {
+        if park(thread, rest, || until) {
             // Nobody waits for its end.
             compile.thread = None;
         }

@@ -11,7 +11,7 @@
 
 use std::cell::Cell;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::ending::stay_if_over;
 
@@ -37,14 +37,18 @@ pub fn in_hook<R>(hook: impl FnOnce() -> R) -> R {
     hook()
 }
 
-/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end, within so long
-/// from its turn on: one thread at a time is parked.
-pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
+/// Parks a thread once it is in libLLVM's code; whether it was parked, or has come to its end. One thread at a time is
+/// parked: this one waits so long for its turn, and `until`, which is asked then, says how long it is tried.
+pub(super) fn park(
+    thread: &JoinHandle<()>,
+    turn: Duration,
+    until: impl FnOnce() -> Instant,
+) -> bool {
     #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-    return system::park(thread, within);
+    return system::park(thread, turn, until);
     #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
     {
-        let _ = within;
+        let _ = (turn, until);
         thread.is_finished()
     }
 }
@@ -129,10 +133,16 @@ mod system {
         }
     }
 
-    pub(super) fn park(thread: &JoinHandle<()>, within: Duration) -> bool {
-        // Each has its time whole: one that stays in a hook takes all of its own, and none of the others'.
-        let _guard = ONE_AT_A_TIME.lock();
-        let until = Instant::now() + within;
+    pub(super) fn park(
+        thread: &JoinHandle<()>,
+        turn: Duration,
+        until: impl FnOnce() -> Instant,
+    ) -> bool {
+        // In a child of `fork` whoever had it may not be there any more.
+        let Some(_guard) = ONE_AT_A_TIME.try_lock_for(turn) else {
+            return thread.is_finished();
+        };
+        let until = until();
         let Some((start, end)) = code_of_library() else {
             return false;
         };
@@ -222,6 +232,16 @@ mod system {
     #[cfg(test)]
     mod tests {
         use super::*;
+
+        /// As a process that ends has to while somebody else is parked, or was when it was forked.
+        #[test]
+        fn a_turn_that_does_not_come_is_given_up() {
+            let _guard = ONE_AT_A_TIME.lock();
+            let thread = thread::spawn(|| thread::park_timeout(Duration::from_secs(60)));
+            let asked = || panic!("it is not its turn");
+            assert!(!park(&thread, Duration::from_millis(10), asked));
+            thread.thread().unpark();
+        }
 
         extern "C" fn of_the_program(_: c_int, _: *const c_void, _: *const u8) {}
 
