@@ -96,9 +96,12 @@ impl Lines {
         self.outer * self.inner
     }
 
-    /// Whether a thread a line is the way to fold them.
-    pub(super) fn are_beside_each_other(self) -> bool {
-        self.count() > 1 && (self.along <= SHORT || self.inner >= BESIDE)
+    /// Whether a thread a line is the way to fold them. A GPU goes through rows, short ones, too, in the order of their
+    /// elements (`scan/rows.rs`), as memory has these in lines of a cache.
+    pub(super) fn have_threads(self, arrays: &Arrays, op: Op<'_>) -> bool {
+        let has_tiles = self.inner == 1 && is_gpu(arrays) && !matches!(op, Op::By(_));
+        let are_short = self.along <= SHORT && !has_tiles;
+        self.count() > 1 && (are_short || self.inner >= BESIDE)
     }
 
     /// How many chunks each line has.

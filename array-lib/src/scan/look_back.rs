@@ -27,35 +27,48 @@ pub(super) const BLOCK: u32 = 256;
 
 /// Elements of a thread; odd, so that threads that have theirs next to each other are at different banks of shared
 /// memory.
-const ITEMS: usize = 15;
+pub(super) const ITEMS: usize = 15;
 
 /// Elements of a tile.
-const TILE: usize = BLOCK as usize * ITEMS;
+pub(super) const TILE: usize = BLOCK as usize * ITEMS;
 
 /// What is known of a tile: nothing, its own sum, the sum of all elements up to its end.
 const NOTHING: u32 = 0;
 const OWN: u32 = 1;
 const ALL: u32 = 2;
 
-/// What the tiles before this one come to, for the first warp of a block. `own` is what this one does.
+/// Says what a tile alone comes to, by the first thread of a block.
+#[device_fn]
+pub(super) fn publish_own<T: Num>(tile: usize, own: T, state: &mut [u32], sums: &mut [T]) {
+    if lane_id() == 0 {
+        sums[tile] = own;
+        atomic_store(&mut state[1 + tile], OWN, Ordering::Release, Scope::Device);
+    }
+}
+
+/// Says what all tiles up to the end of this one come to, by the first thread of a block.
+#[device_fn]
+pub(super) fn publish_all<T: Num>(tile: usize, all: T, state: &mut [u32], totals: &mut [T]) {
+    if lane_id() == 0 {
+        totals[tile] = all;
+        atomic_store(&mut state[1 + tile], ALL, Ordering::Release, Scope::Device);
+    }
+}
+
+/// What the tiles before this one come to, for the first warp of a block.
 ///
 /// `state` has a flag for each tile, which is written behind its sum in `sums`, of this tile alone, or in `totals`, of all
 /// up to its end.
 #[device_fn]
-pub(super) fn look_back<T: Num, F: Fn(T, T) -> T>(
+pub(super) fn before_tile<T: Num, F: Fn(T, T) -> T>(
     tile: usize,
-    own: T,
     none: T,
     state: &mut [u32],
-    sums: &mut [T],
-    totals: &mut [T],
+    sums: &[T],
+    totals: &[T],
     op: F,
 ) -> T {
     let lane = lane_id() as usize;
-    if lane == 0 && tile > 0 {
-        sums[tile] = own;
-        atomic_store(&mut state[1 + tile], OWN, Ordering::Release, Scope::Device);
-    }
     let (mut before, mut end) = (none, tile);
     while end > 0 {
         // Lane 0 has the last of these tiles; what would lie before the first is nothing.
@@ -83,16 +96,42 @@ pub(super) fn look_back<T: Num, F: Fn(T, T) -> T>(
         before = op(shuffle_idx(FULL_MASK, sum, 0, 32), before);
         end = if last < 32 { 0 } else { end - 32 };
     }
-    if lane == 0 {
-        totals[tile] = op(before, own);
-        atomic_store(&mut state[1 + tile], ALL, Ordering::Release, Scope::Device);
-    }
     before
+}
+
+/// What the tiles before this one come to, for the first warp of a block, which says what this one does: `own`.
+#[device_fn]
+pub(super) fn look_back<T: Num, F: Fn(T, T) -> T>(
+    tile: usize,
+    own: T,
+    none: T,
+    state: &mut [u32],
+    sums: &mut [T],
+    totals: &mut [T],
+    op: F,
+) -> T {
+    if tile > 0 {
+        publish_own(tile, own, state, sums);
+    }
+    let before = before_tile(tile, none, state, sums, totals, |a, b| op(a, b));
+    publish_all(tile, op(before, own), state, totals);
+    before
+}
+
+/// The next tile of those that no block has, for all threads of a block.
+#[device_fn]
+pub(super) fn tile_by_ticket(state: &mut [u32]) -> usize {
+    let ticket = shared!([u32; 1]);
+    if thread_idx().x == 0 {
+        ticket[0] = atomic_add(&mut state[0], 1);
+    }
+    barrier();
+    ticket[0] as usize
 }
 
 /// The elements that a thread has of a tile that begins here, next to each other; beyond the end there is nothing.
 #[device_fn]
-fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T; ITEMS] {
+pub(super) fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T; ITEMS] {
     let mut items = [none; ITEMS];
     #[unroll]
     for i in 0..ITEMS {
@@ -106,7 +145,12 @@ fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T;
 
 /// Writes what a thread has of a tile, as far as there are elements.
 #[device_fn]
-fn store<T: Num>(items: [T; ITEMS], out: &mut [T], start: usize, memory: &mut [T; TILE]) {
+pub(super) fn store<T: Num>(
+    items: [T; ITEMS],
+    out: &mut [T],
+    start: usize,
+    memory: &mut [T; TILE],
+) {
     let items = block_to_striped(items, memory);
     #[unroll]
     for i in 0..ITEMS {
@@ -149,12 +193,8 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
 ) {
     assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
     let (thread, memory) = (thread_idx().x, shared!([T; TILE]));
-    let (ticket, from_warp) = (shared!([u32; 1]), shared!([T; 2]));
-    if thread == 0 {
-        ticket[0] = atomic_add(&mut state[0], 1);
-    }
-    barrier();
-    let tile = ticket[0] as usize;
+    let from_warp = shared!([T; 2]);
+    let tile = tile_by_ticket(state);
     let mut items = loaded(x, tile * TILE, none, memory);
     let mut sum = items[0];
     #[unroll]
