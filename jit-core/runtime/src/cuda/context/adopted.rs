@@ -75,6 +75,7 @@ impl CudaContext {
             Some(_) => {
                 // `cuMemFree` takes memory of a pool, too.
                 self.forget_pooled(address);
+                self.first.lock().forget(address);
                 Ok(())
             }
             None => Err(DriverError::InvalidAddress {
