@@ -33,8 +33,8 @@ fn main() -> kiln::Result<()> {
     Ok(())
 }
 
-/// What the process's first buffer and the next one cost the host, beside `cuMemAlloc`: a driver makes ready for pools when
-/// memory is asked of one for the first time. To be called before there is any buffer.
+/// What the process's first buffer, the next one and the first of the pool cost the host, beside `cuMemAlloc`: a driver
+/// makes ready for pools when memory is asked of one for the first time. To be called before there is any buffer.
 fn first_buffers(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
     const BYTES: usize = 1 << 10;
     let driver = CudaContext::new(0).expect("the device is open");
@@ -50,6 +50,14 @@ fn first_buffers(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
         let name = format!("{which} buffer of the process, 1 KiB");
         report.against(&name, took, "us", "cuMemAlloc", direct);
     }
+    // From the first that is dropped on, memory is the pool's.
+    buffers.pop();
+    let start = Instant::now();
+    // SAFETY: as above.
+    buffers.push(unsafe { jit.uninit::<u8>(BYTES + 1)? });
+    let took = start.elapsed().as_secs_f64() * 1e6;
+    let name = "first buffer of the pool, 1 KiB";
+    report.against(name, took, "us", "cuMemAlloc", direct);
     driver.free(address).expect("it is freed");
     Ok(())
 }
@@ -59,6 +67,8 @@ fn first_buffers(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
 fn buffers(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
     const TURNS: u32 = 200;
     let driver = CudaContext::new(0).expect("the device is open");
+    // What was dropped of the first buffers is not used again.
+    jit.synchronize()?;
     for bytes in [1usize << 10, 1 << 20, 64 << 20] {
         let (mut pool, mut direct) = (Vec::new(), Vec::new());
         for _ in 0..11 {

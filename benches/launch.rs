@@ -117,6 +117,12 @@ fn count_instructions() -> kiln::Result<()> {
             &mut launch,
         );
     }
+    let cpu = Jit::on(Device::cpu());
+    empty.launch(&cpu, (1, 256))?;
+    print_count("an empty block on a CPU", &mut || {
+        empty.launch(&cpu, (1, 256))
+    });
+    print_count("waiting for it", &mut || cpu.synchronize());
     let mut graph = jit.graph((&mut y, 1u32), |g, (mut y, n)| {
         (0..STEPS).try_for_each(|_| g.launch(&add, 1, 32, args!(&mut y, &n)))
     })?;

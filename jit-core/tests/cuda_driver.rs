@@ -11,6 +11,8 @@ mod between;
 mod counting;
 #[path = "fake-cuda/loading.rs"]
 mod fake;
+#[path = "cuda_driver/first.rs"]
+mod first;
 #[path = "cuda_driver/graphs.rs"]
 mod graphs;
 #[path = "held.rs"]

@@ -432,8 +432,9 @@ debug_as_text!(DesertedGrid);
 impl LaunchStopped {
     /// Why a launch was ended, if it was and the reason is not told elsewhere.
     pub fn of(stop: &Stop, kernel: &str, limit: Option<Duration>) -> Option<LaunchStopped> {
+        let reason = stop.reason()?;
         let kernel = kernel.to_owned();
-        match stop.reason()? {
+        match reason {
             StopReason::Cancelled => Some(LaunchStopped::Cancelled { kernel }),
             StopReason::TimeLimit => Some(LaunchStopped::TimeLimit {
                 kernel,

@@ -209,7 +209,12 @@ impl BackendStream for BesideStream {
 
     fn free(&self, address: u64) -> bool {
         // What cannot be freed so is tried in the own stream, and left where that fails, too.
-        let freed = self.context.free_in_order(address, self.stream.handle());
+        let (context, handle) = (&self.context, self.stream.handle());
+        let freed = match &self.lent {
+            None => context.free_in_order(address, handle),
+            // Another stream may have its handle once it has ended, which is not behind its work.
+            Some(_) => context.free_pooled(address, handle),
+        };
         freed.unwrap_or(false)
     }
 

@@ -15,6 +15,7 @@ use super::cuda_device::CudaDevice;
 use crate::error::{DeviceError, Result};
 use crate::later::HostMemory;
 use crate::order::{Streams, Uses};
+use crate::seldom::Seldom;
 use crate::stream::outside_of_calls;
 use crate::told::Listeners;
 
@@ -36,7 +37,7 @@ struct Opened {
     streams: Streams,
     backend: Arc<dyn Backend>,
     /// Memory that was dropped in calls that streams make, to be freed outside of them.
-    left: Mutex<Vec<(u64, usize, Uses)>>,
+    left: Seldom<Vec<(u64, usize, Uses)>>,
     /// Memory of the host that copies use which were given up, until the mark behind each is reached.
     lent: Mutex<Vec<Lent>>,
     listeners: Listeners,
@@ -246,7 +247,7 @@ impl Device {
         Device(Arc::new(Opened {
             streams: Streams::default(),
             backend,
-            left: Mutex::default(),
+            left: Seldom::default(),
             lent: Mutex::default(),
             listeners: Listeners::default(),
             beside: OnceLock::new(),
@@ -288,7 +289,7 @@ impl Device {
     }
 
     /// Memory that is to be freed once no call of a stream's is under way.
-    pub(crate) fn left(&self) -> &Mutex<Vec<(u64, usize, Uses)>> {
+    pub(crate) fn left(&self) -> &Seldom<Vec<(u64, usize, Uses)>> {
         &self.0.left
     }
 

@@ -18,6 +18,7 @@
 //! | `rows` | copies of rows that lie apart |
 //! | `forked` | devices in a child of the process that opened them |
 //! | `told` | who is told of faults besides whoever waits |
+//! | `seldom` | what is seldom there and often looked for |
 //! | `stream` | what streams do: copies, waiting, calls on the host |
 //! | `error` | what goes wrong on a device |
 
@@ -39,6 +40,7 @@ mod later;
 mod on_host;
 mod order;
 mod rows;
+mod seldom;
 mod stream;
 mod told;
 

@@ -31,6 +31,7 @@ use crate::adopted::{Adoption, LentStream};
 use crate::between::{Beyond, FromOthers};
 use crate::device::Backend;
 use crate::error::{DeviceError, Result};
+use crate::seldom::Seldom;
 use crate::stream::{BackendStream, StreamOptions};
 
 /// How many streams a device has room for, its own among them.
@@ -118,7 +119,7 @@ pub struct OrderedStream {
     /// How much of each stream's work it waits for.
     waits_for: [AtomicU64; PLACES],
     /// What a call on the host has panicked with.
-    panic: Arc<Mutex<Option<String>>>,
+    panic: Arc<Seldom<Option<String>>>,
 }
 
 impl OrderedStream {
@@ -186,13 +187,13 @@ impl OrderedStream {
     }
 
     /// Where a call on the host leaves what it has panicked with.
-    pub(crate) fn panic_place(&self) -> Arc<Mutex<Option<String>>> {
+    pub(crate) fn panic_place(&self) -> Arc<Seldom<Option<String>>> {
         self.panic.clone()
     }
 
     /// What went wrong in calls on the host, once.
     fn panicked(&self) -> Result<()> {
-        match self.panic.lock().take() {
+        match self.panic.take().flatten() {
             Some(message) => Err(DeviceError::HostCallPanicked { message }),
             None => Ok(()),
         }
@@ -520,15 +521,24 @@ impl Streams {
             .all()
             .map(|stream| stream.given.load(Acquire))
             .collect();
-        let mut result = backend.synchronize();
+        let mut first = Ok(());
+        // What is well is not moved.
+        let mut note = |result: Result<()>| {
+            if let (Err(error), Ok(())) = (result, &first) {
+                first = Err(error);
+            }
+            first.is_ok()
+        };
+        note(backend.synchronize());
         for (stream, given) in self.all().zip(given) {
-            let synchronized = stream.work().map_or(Ok(()), BackendStream::synchronize);
-            result = result.and(synchronized).and(stream.panicked());
-            if result.is_ok() {
+            if let Some(work) = stream.work() {
+                note(work.synchronize());
+            }
+            if note(stream.panicked()) {
                 stream.done.fetch_max(given, Release);
             }
         }
-        result
+        first
     }
 }
 

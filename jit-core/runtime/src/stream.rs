@@ -496,7 +496,7 @@ impl Device {
     pub fn free(&self, address: u64, bytes: usize, uses: &Uses) {
         if outside_of_calls().is_err() {
             let uses = uses.take();
-            self.left().lock().push((address, bytes, uses));
+            self.left().put(|left| left.push((address, bytes, uses)));
             return;
         }
         let (backend, streams) = (&**self.backend(), self.streams());
@@ -511,7 +511,7 @@ impl Device {
         match streams.order(backend, streams.own(), uses, true) {
             Ok(()) => backend.free(address, bytes),
             Err(error) if error.is_loss() => {}
-            Err(_) => self.left().lock().push((address, bytes, uses.take())),
+            Err(_) => (self.left()).put(|left| left.push((address, bytes, uses.take()))),
         }
     }
 
@@ -519,8 +519,8 @@ impl Device {
     fn free_left(&self) -> Result<()> {
         outside_of_calls()?;
         // In a line of its own, as freeing may wait.
-        let left = std::mem::take(&mut *self.left().lock());
-        for (address, bytes, uses) in left {
+        let left = self.left().take();
+        for (address, bytes, uses) in left.into_iter().flatten() {
             self.free(address, bytes, &uses);
         }
         Ok(())
@@ -533,8 +533,14 @@ impl Device {
     /// that has failed.
     pub fn synchronize(&self) -> Result<()> {
         outside_of_calls()?;
-        let result = self.waited(self.streams().synchronize_all(&**self.backend()));
-        result.and(self.free_left())
+        // In two arms, as what is well is then not moved.
+        match self.waited(self.streams().synchronize_all(&**self.backend())) {
+            Ok(()) => self.free_left(),
+            Err(error) => {
+                let _ = self.free_left();
+                Err(error)
+            }
+        }
     }
 
     /// A stream of its own, if the device has several and not all are taken; [`Device::give_stream_back`] gives it
@@ -611,7 +617,7 @@ impl Device {
         let guarded = Box::new(move || {
             CALLED.set(true);
             if let Err(panic) = catch_unwind(AssertUnwindSafe(call)) {
-                panicked.lock().get_or_insert_with(|| message(&*panic));
+                panicked.put(|first| _ = first.get_or_insert_with(|| message(&*panic)));
             }
             // The end of a device waits for its work, this call among it.
             device.keep_if_last();

@@ -177,7 +177,6 @@ fn forked_process() {
         jit.launch(&kernel, 64, 32, args!(x, 7u32)).unwrap();
         jit.synchronize().unwrap();
     }
-    fake.fail("cuCtxSynchronize", 1, 3);
     // SAFETY: the child makes calls that are refused before they reach the driver or take a lock, and ends at once.
     let child = unsafe { fork() };
     if child == 0 {
@@ -204,6 +203,7 @@ fn forked_process() {
     // SAFETY: `status` outlives the call; the child is ours.
     assert_eq!(unsafe { waitpid(child, &mut status, 0) }, child);
     assert_eq!(status >> 8, 42);
+    fake.fail("cuCtxSynchronize", 1, 3);
     // Nothing of it is left in the child; here the code that the driver gives there is an ordinary error.
     assert!(matches!(
         context.synchronize(),

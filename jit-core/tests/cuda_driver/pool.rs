@@ -17,11 +17,19 @@ fn stats(jit: &Jit) -> [u64; 3] {
     [stats.used, stats.peak, stats.pooled]
 }
 
+/// A `Jit` whose device has had its first buffers, so that memory is the pool's.
+fn pooled_jit(fake: &Fake) -> Result<Jit> {
+    let jit = jit(fake, HookSet::new());
+    drop(jit.zeros::<u8>(1)?);
+    jit.synchronize()?;
+    Ok(jit)
+}
+
 #[test]
 fn freed_memory_is_kept_and_given_back() -> Result<()> {
     let fake = Fake::new();
-    let jit = jit(&fake, HookSet::new());
-    assert_eq!(stats(&jit), [0; 3]);
+    let jit = pooled_jit(&fake)?;
+    assert_eq!(stats(&jit), [0, 1, 0]);
     let (x, y) = (jit.zeros::<u32>(1000)?, jit.upload(&[7u8; 96])?);
     assert_eq!(stats(&jit), [4096, 4096, 0]);
     drop(x);
@@ -56,7 +64,7 @@ fn devices_without_pools_free_at_once() -> Result<()> {
 #[test]
 fn allocations_are_ordered_by_their_uses() -> Result<()> {
     let fake = Fake::new();
-    let jit = jit(&fake, HookSet::new());
+    let jit = pooled_jit(&fake)?;
     let streams = [jit.stream()?, jit.stream()?];
     let kernel = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32))?;
     let reads = Kernel::build("uses_r", |k| {
@@ -94,7 +102,7 @@ fn allocations_are_ordered_by_their_uses() -> Result<()> {
 fn what_is_kept_is_given_back_before_memory_is_out() -> Result<()> {
     let fake = Fake::new();
     fake.set(12080, 1, 0, 100_000);
-    let jit = jit(&fake, HookSet::new());
+    let jit = pooled_jit(&fake)?;
     drop(jit.zeros::<u8>(60_000)?);
     let x = jit.zeros::<u8>(70_000)?;
     let refused = jit.zeros::<u8>(40_000).map(drop).unwrap_err().to_string();
@@ -110,7 +118,7 @@ fn what_is_kept_is_given_back_before_memory_is_out() -> Result<()> {
 #[test]
 fn streams_allocate_for_themselves() -> Result<()> {
     let fake = Fake::new();
-    let jit = jit(&fake, HookSet::new());
+    let jit = pooled_jit(&fake)?;
     let streams = [jit.stream()?, jit.stream()?];
     let kernel = Kernel::build("uses_w", |k| k.slice_mut("x", Type::U32).at(0).set(1u32))?;
     fake.set_lazy(true);
@@ -140,7 +148,7 @@ fn streams_allocate_for_themselves() -> Result<()> {
 #[test]
 fn pinned_memory_is_given_back_before_it_is_out() -> Result<()> {
     let fake = Fake::new();
-    let jit = jit(&fake, HookSet::new());
+    let jit = pooled_jit(&fake)?;
     let mut x = jit.zeros::<u8>(800)?;
     fake.set_pinned_limit(1600);
     drop(x.write_later(jit.pinned(&[1u8; 800])?)?);

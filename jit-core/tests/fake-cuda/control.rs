@@ -1,6 +1,6 @@
 //! What the tests tell the driver to do, and ask it.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use super::{CURRENT, Code, Handle, STATE, with};
 
@@ -123,6 +123,16 @@ pub extern "C" fn fake_alive() -> i64 {
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_calls() -> u64 {
     with(|s| s.calls)
+}
+
+/// Gives this function the name of each call that was made, and how often it was.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_calls_of(tell: extern "C" fn(*const c_char, u64, *mut c_void), to: *mut c_void) {
+    let calls = with(|s| s.calls_of.clone());
+    for (name, count) in calls {
+        let name = CString::new(name).unwrap_or_default();
+        tell(name.as_ptr(), count, to);
+    }
 }
 
 /// How often machine code was made, and how much of it is being made now.

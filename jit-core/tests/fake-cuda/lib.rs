@@ -47,6 +47,8 @@ struct State {
     plan: Option<(String, u32, Code)>,
     failed: Option<CString>,
     calls: u64,
+    /// How often each was called.
+    calls_of: BTreeMap<String, u64>,
     /// After this many launches, every call returns the code.
     sticky_after: Option<(u32, Code)>,
     sticky: Code,
@@ -121,6 +123,10 @@ fn with<R>(body: impl FnOnce(&mut State) -> R) -> R {
 fn call(name: &str, needs_context: bool, body: impl FnOnce(&mut State) -> Code) -> Code {
     with(|state| {
         state.calls += 1;
+        match state.calls_of.get_mut(name) {
+            Some(count) => *count += 1,
+            None => _ = state.calls_of.insert(name.to_owned(), 1),
+        }
         if let Some((wanted, nth, code)) = &mut state.plan
             && (wanted == "*" || wanted == name)
         {

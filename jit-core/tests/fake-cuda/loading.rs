@@ -8,7 +8,8 @@
     reason = "each program that includes this uses a part of it"
 )]
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::collections::BTreeMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -226,6 +227,21 @@ impl Fake {
 
     pub(crate) fn calls(&self) -> u64 {
         self.function::<extern "C" fn() -> u64>("fake_calls")()
+    }
+
+    /// How often each call was made.
+    pub(crate) fn calls_of(&self) -> BTreeMap<String, u64> {
+        extern "C" fn tell(name: *const c_char, count: u64, to: *mut c_void) {
+            // SAFETY: the driver passes a C string, and the map that it was given.
+            let (name, calls) =
+                unsafe { (CStr::from_ptr(name), &mut *to.cast::<BTreeMap<_, _>>()) };
+            calls.insert(name.to_string_lossy().into_owned(), count);
+        }
+        type Tell = extern "C" fn(*const c_char, u64, *mut c_void);
+        let mut calls = BTreeMap::new();
+        let to: *mut BTreeMap<String, u64> = &mut calls;
+        self.function::<extern "C" fn(Tell, *mut c_void)>("fake_calls_of")(tell, to.cast());
+        calls
     }
 
     /// The bytes that the driver has allocated and not freed.

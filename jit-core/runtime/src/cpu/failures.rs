@@ -6,10 +6,10 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-use parking_lot::Mutex;
 use smallvec::SmallVec;
 
 use crate::error::DeviceError;
+use crate::seldom::Seldom;
 
 /// The most that is remembered; a program that launches on without asking is told the first ones.
 const MOST: usize = 1024;
@@ -19,40 +19,38 @@ pub(crate) type Given = SmallVec<[u64; 4]>;
 
 /// Failures in the order in which they happened.
 #[derive(Default)]
-pub(crate) struct Failures(Mutex<VecDeque<(Given, DeviceError)>>);
+pub(crate) struct Failures(Seldom<VecDeque<(Given, DeviceError)>>);
 
 impl Failures {
     pub(crate) fn add(&self, given: Given, error: DeviceError) {
-        let mut list = self.0.lock();
-        if list.len() < MOST {
-            list.push_back((given, error));
-        }
+        self.0.put(|list| {
+            if list.len() < MOST {
+                list.push_back((given, error));
+            }
+        });
     }
 
     /// For who waits for the whole device: the first. The others are forgotten with it.
     pub(crate) fn take_first(&self) -> Option<DeviceError> {
-        let mut list = self.0.lock();
-        let first = list.pop_front();
-        list.clear();
+        let first = self.0.take()?.pop_front();
         first.map(|(_, error)| error)
     }
 
     /// For who reads this memory: the first that concerns it. Others that do are forgotten with it.
     pub(crate) fn take_of(&self, memory: Range<u64>) -> Option<DeviceError> {
-        let mut list = self.0.lock();
-        if list.is_empty() {
-            return None;
-        }
-        let mut found = None;
-        let others = std::mem::take(&mut *list);
-        for (given, error) in others {
-            if given.iter().any(|address| memory.contains(address)) {
-                found.get_or_insert(error);
-            } else {
-                list.push_back((given, error));
+        let found = self.0.look(|list| {
+            let mut found = None;
+            let others = std::mem::take(list);
+            for (given, error) in others {
+                if given.iter().any(|address| memory.contains(address)) {
+                    found.get_or_insert(error);
+                } else {
+                    list.push_back((given, error));
+                }
             }
-        }
-        found
+            found
+        });
+        found.flatten()
     }
 }
 
@@ -88,6 +86,6 @@ mod tests {
         for bytes in 0..2 * MOST {
             failures.add(smallvec![256], DeviceError::HostMemory { bytes });
         }
-        assert_eq!(failures.0.lock().len(), MOST);
+        assert_eq!(failures.0.look(|list| list.len()), Some(MOST));
     }
 }

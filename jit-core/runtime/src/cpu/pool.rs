@@ -97,7 +97,7 @@ impl Pool {
         report: impl FnOnce() -> Report,
     ) -> Result<()> {
         // A closure without values takes no memory.
-        let run = match Run::with(code, spec, Box::new(|_| ()), &mut kept) {
+        let mut run = match Run::with(code, spec, Box::new(|_| ()), &mut kept) {
             Ok(run) => run,
             Err(error) => {
                 self.shared.queue.end_alone(Some(kept));
@@ -109,7 +109,7 @@ impl Pool {
         if run.limit.is_some() {
             self.shared.watch.end(&run.stop);
         }
-        let failed = run.failed();
+        let failed = run.failed_alone();
         self.shared.queue.end_alone(Some(Kept::of(run, kept.arena)));
         match failed {
             None => Ok(()),

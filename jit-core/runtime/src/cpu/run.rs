@@ -58,7 +58,7 @@ pub(super) struct Run {
     pub(super) limit: Option<Duration>,
     fault: Mutex<Option<FaultRecord>>,
     /// What went wrong besides.
-    error: Mutex<Option<DeviceError>>,
+    error: Mutex<Option<Box<DeviceError>>>,
     pub(super) report: Report,
 }
 
@@ -104,6 +104,7 @@ impl Run {
     }
 
     /// A launch that takes the memory of its parameters and its flag from what is kept, if they are there.
+    #[inline]
     pub(super) fn with(
         code: Arc<dyn Blocks>,
         spec: &RunSpec<'_>,
@@ -169,9 +170,23 @@ impl Run {
             })
     }
 
+    /// Runs all blocks on this thread, which nobody else claims any of.
+    fn work_alone(&self, arena: &mut Arena) {
+        let total = self.claims.total();
+        if self.together || self.order.is_some() {
+            self.work(total, arena);
+            return;
+        }
+        match arena.at_least(self.arena_bytes()) {
+            Ok(arena) => self.run(0, total, arena, None),
+            // Without memory for a block nobody can run it.
+            Err(error) => self.give_up(error),
+        }
+    }
+
     /// Ends the launch, because of this.
     fn give_up(&self, error: DeviceError) {
-        self.error.lock().get_or_insert(error);
+        self.error.lock().get_or_insert_with(|| Box::new(error));
         self.stop.ask(StopReason::Failed);
     }
 
@@ -260,11 +275,27 @@ impl Run {
     /// How the run went wrong, if it did. A fault comes first: what an ended thread did not do may be why
     /// others never ended.
     pub(super) fn failed(&self) -> Option<Failed> {
-        if let Some(record) = self.fault.lock().take() {
+        let (fault, error) = (self.fault.lock().take(), self.error.lock().take());
+        self.failed_by(fault, error)
+    }
+
+    /// [`Run::failed`] of a run that nobody else has.
+    pub(super) fn failed_alone(&mut self) -> Option<Failed> {
+        let (fault, error) = (self.fault.get_mut().take(), self.error.get_mut().take());
+        self.failed_by(fault, error)
+    }
+
+    #[inline]
+    fn failed_by(
+        &self,
+        fault: Option<FaultRecord>,
+        error: Option<Box<DeviceError>>,
+    ) -> Option<Failed> {
+        if let Some(record) = fault {
             return Some(Failed::Fault(record));
         }
-        if let Some(error) = self.error.lock().take() {
-            return Some(Failed::Error(error));
+        if let Some(error) = error {
+            return Some(Failed::Error(*error));
         }
         let stopped = LaunchStopped::of(&self.stop, self.code.name(), self.limit)?;
         Some(Failed::Error(stopped.into()))
@@ -346,6 +377,7 @@ impl Kept {
     }
 
     /// What a launch leaves that has ended.
+    #[inline]
     pub(super) fn of(run: Run, arena: Arena) -> Kept {
         // Of a launch with a limit the thread for limits may have the flag still.
         let is_unused = run.limit.is_none() && !run.stop.is_asked();
@@ -374,7 +406,7 @@ pub(super) fn run_alone(run: &Run, arena: &mut Arena) {
     // empty block.
     let is_timed = total > 1 || run.code.cost().load(Ordering::Relaxed) == 0;
     let start = is_timed.then(Instant::now);
-    run.work(total, arena);
+    run.work_alone(arena);
     if let Some(start) = start {
         note_cost(run, start);
     }

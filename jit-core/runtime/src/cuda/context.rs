@@ -20,6 +20,7 @@ use super::device::DeviceInfo;
 use super::driver::Driver;
 use super::error::{DriverError, PoisonCause};
 use super::fault_channel::FaultBuffers;
+use super::first::FirstBuffers;
 use super::memory::Allocations;
 use super::pool::Pool;
 use super::recent::RecentLaunches;
@@ -46,6 +47,7 @@ pub struct CudaContext {
     was_reset: AtomicBool,
     pub(super) allocations: Mutex<Allocations>,
     pub(super) pool: Option<Pool>,
+    pub(super) first: Mutex<FirstBuffers>,
     /// Bytes of pinned memory that copies can use.
     pub(super) pinned: AtomicUsize,
     pub(super) recent: RecentLaunches,
@@ -119,6 +121,7 @@ impl CudaContext {
             was_reset: AtomicBool::new(false),
             allocations: Mutex::default(),
             pool: None,
+            first: Mutex::default(),
             pinned: AtomicUsize::new(0),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
@@ -168,12 +171,16 @@ impl CudaContext {
     /// limit. A checked access that was out of bounds is not an error here: see
     /// [`CudaContext::take_fault`].
     pub fn synchronize(&self) -> Result<(), DriverError> {
+        // A child of the process takes no lock.
+        self.enter()?;
+        let given_up = self.first.lock().turns();
         self.wait_within_limit("cuCtxSynchronize", || self.is_work_done())?;
         let table = self.enter()?;
         // SAFETY: the context is current.
         let code = unsafe { (table.cuCtxSynchronize)() };
         self.check("cuCtxSynchronize", code)?;
         self.recent.clear();
+        self.free_first(given_up);
         Ok(())
     }
 
@@ -307,6 +314,7 @@ impl Drop for CudaContext {
             // SAFETY: `previous` outlives the call. On failure it stays null.
             let _ = unsafe { (table.cuCtxGetCurrent)(&mut previous) };
         }
+        self.free_at_the_end();
         self.free_fault_buffers();
         self.destroy_pool();
         if self.poison.get().is_none() && !previous.is_null() && previous != self.handle {

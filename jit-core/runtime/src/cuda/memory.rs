@@ -296,6 +296,7 @@ impl CudaContext {
             (Some(held), in_use) => held.saturating_sub(in_use),
             (None, _) => 0,
         };
+        let pooled = pooled + self.first.lock().given_up();
         MemoryStats { used, peak, pooled }
     }
 

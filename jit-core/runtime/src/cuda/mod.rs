@@ -15,6 +15,7 @@
 //! | `cooperative` | launches whose blocks are there at the same time, and how many fit |
 //! | `recent` | which kernel to name when an asynchronous error appears |
 //! | `memory` | device memory, copies, fills |
+//! | `first` | the first buffers, which are not of the pool |
 //! | `pool` | memory that is allocated and freed in the order of a stream |
 //! | `module` | PTX loading with the JIT log, functions and their attributes |
 //! | `graph` | graphs of the driver: nodes, updates, launches |
@@ -37,6 +38,7 @@ mod device;
 mod driver;
 mod error;
 mod fault_channel;
+mod first;
 mod graph;
 mod launch;
 mod memory;

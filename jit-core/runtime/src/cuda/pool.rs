@@ -3,7 +3,8 @@
 //!
 //! `cuMemFree` waits for the device, and `cuMemAlloc` maps memory anew. A pool does neither: what is freed stays mapped
 //! for later allocations, and is theirs behind the work that the stream had when it was freed. Each context has a pool
-//! of its own, so that what other code does with the device's default pool is nobody's business here.
+//! of its own, so that what other code does with the device's default pool is nobody's business here. A context's first
+//! buffers are not of it (`first.rs`).
 
 use std::collections::HashMap;
 use std::ffi::c_void;
@@ -128,6 +129,7 @@ impl CudaContext {
         let Some(pool) = &self.pool else {
             return Ok(());
         };
+        self.free_given_up();
         // SAFETY: the pool is there.
         let code = unsafe { (pool.entries.trim)(pool.handle, 0) };
         self.check("cuMemPoolTrimTo", code)
@@ -143,7 +145,8 @@ impl CudaContext {
         (code == 0).then_some(bytes)
     }
 
-    /// Allocates device memory that is there behind the work of a stream: from the pool, if there is one.
+    /// Allocates device memory that is there behind the work of a stream: one of the first buffers, or from the pool, if
+    /// there is one.
     ///
     /// If there is none left, what is freed is waited for and given back, and it is tried once more.
     ///
@@ -169,6 +172,9 @@ impl CudaContext {
             return self.alloc(bytes);
         };
         self.enter()?;
+        if let Some(address) = self.alloc_first(bytes, stream)? {
+            return Ok(address);
+        }
         const CALL: &str = "cuMemAllocFromPoolAsync";
         let Ok(size) = usize::try_from(bytes) else {
             return Err(self.out_of_memory(CALL, bytes));
@@ -185,11 +191,24 @@ impl CudaContext {
         Ok(address)
     }
 
+    /// Frees memory of the pool, or one of the first buffers, behind the work that a stream of the context's own has,
+    /// without waiting. Whether it is such memory.
+    ///
+    /// # Errors
+    /// As [`CudaContext::free_pooled`].
+    pub(crate) fn free_in_order(
+        &self,
+        address: u64,
+        stream: StreamHandle,
+    ) -> Result<bool, DriverError> {
+        Ok(self.free_pooled(address, stream)? || self.give_up_first(address, stream))
+    }
+
     /// Frees memory of the pool behind the work that a stream has, without waiting. Whether it is of the pool.
     ///
     /// # Errors
     /// [`DriverError::Poisoned`], after which the memory is gone with the process; [`DriverError::Other`].
-    pub(crate) fn free_in_order(
+    pub(crate) fn free_pooled(
         &self,
         address: u64,
         stream: StreamHandle,

@@ -71,10 +71,13 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation.
     pub fn give_up_memory(&self, address: u64) -> Result<(), DriverError> {
-        match self.allocations.lock().remove(address) {
+        // Not held below: who gives up a first buffer takes the locks the other way round.
+        let known = self.allocations.lock().remove(address);
+        match known {
             Some(_) => {
                 // `cuMemFree` takes memory of a pool, too.
                 self.forget_pooled(address);
+                self.first.lock().forget(address);
                 Ok(())
             }
             None => Err(DriverError::InvalidAddress {
