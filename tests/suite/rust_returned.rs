@@ -12,7 +12,7 @@ on_host_and_device! {
     elements parts options options_from_loops question_marks results pairs mutable mutable_options generic methods
     passed_on chosen with_closures lifetimes of_one_field
     transparent
-    ; in_every_memory views
+    ; in_every_memory views tables_are_refused
 }
 
 #[device_fn]
@@ -413,5 +413,26 @@ fn views(jit: &Jit) -> Outcome {
     reached.launch(jit, (1, 32), graph, rows, &mut out)?;
     let wanted = [801, 702, 0, 602, 0].map(|sum| sum + 70_000);
     assert_eq!(out.to_vec()?, wanted);
+    Ok(())
+}
+
+const TABLE: [i32; 3] = [3, 1, 2];
+
+#[device_fn]
+fn of_table(x: &[i32]) -> Option<&i32> {
+    x.first().or(TABLE.last())
+}
+
+#[kernel]
+fn with_table(x: &[i32], out: &mut [i32]) {
+    out[0] = of_table(x).copied().unwrap_or(0);
+}
+
+fn tables_are_refused(jit: &Jit) -> Outcome {
+    let (x, mut out) = (jit.upload(&[1])?, jit.zeros::<i32>(1)?);
+    let refused = with_table.launch(jit, (1, 1), &x, &mut out);
+    let refused = refused.expect_err("it has a table").to_string();
+    let said = "a device function that returns a reference has no constants but numbers";
+    assert!(refused.contains(said), "{refused}");
     Ok(())
 }
