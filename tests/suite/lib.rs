@@ -72,6 +72,7 @@ mod rust_random;
 mod rust_ranges;
 mod rust_references;
 mod rust_results;
+mod rust_returned;
 mod rust_slices;
 mod rust_special;
 mod rust_threads;
@@ -212,6 +213,7 @@ pub fn cases() -> Vec<Case> {
         rust_ranges::CASES,
         rust_references::CASES,
         rust_results::CASES,
+        rust_returned::CASES,
         rust_special::CASES,
         rust_slices::CASES,
         rust_threads::CASES,

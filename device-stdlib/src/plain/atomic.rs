@@ -6,7 +6,7 @@
 //!
 //! | | 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` |
 //! |---|---|---|---|---|
-//! | add, sub | loop | yes | loop | yes |
+//! | add, sub | loop | yes | yes or loop | yes |
 //! | min, max | loop | yes | loop | loop |
 //! | and, or, xor | loop | yes | | |
 //! | exchange | loop | yes | loop | yes |
@@ -15,7 +15,7 @@
 //! | load, store (those of 8 bits and `bool`, too) | yes | yes | yes | yes |
 //!
 //! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one
-//! place. Nothing but loads and stores is of 8 bits: GPUs have no compare-and-swap of a byte, and one of the word around
+//! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Nothing but loads and stores is of 8 bits: GPUs have no compare-and-swap of a byte, and one of the word around
 //! it would write its neighbours (PTX ISA, "atom").
 //!
 //! Of floats, the smaller and the larger are those of `f32::min` and `f32::max`: where one of the two is NaN, the other

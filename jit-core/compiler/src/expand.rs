@@ -109,7 +109,11 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             scope,
         } => {
             let scalar = at.type_of(value).as_scalar();
-            let scalar = scalar.filter(|&scalar| !op.is_native_on(scalar))?;
+            let native = |scalar| match processor {
+                Some(processor) => op.is_native_for(scalar, processor),
+                None => op.is_native_on(scalar),
+            };
+            let scalar = scalar.filter(|&scalar| !native(scalar))?;
             let change = atomic::Change {
                 op,
                 ordering,

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::{Constant, FuncId, InstData, IntrinsicId, Region, SharedVar, Value, Var};
+use super::{AtomicOp, Constant, FuncId, InstData, IntrinsicId, Region, SharedVar, Value, Var};
 
 /// Where control goes at an operation.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -275,6 +275,14 @@ impl InstData {
     pub fn intrinsic(&self) -> Option<(IntrinsicId, &[Value])> {
         match self {
             InstData::Intrinsic { id, args } => Some((*id, args)),
+            _ => None,
+        }
+    }
+
+    /// The operation of an instruction that changes a number in memory in one step, and its operand.
+    pub fn atomic_change(&self) -> Option<(AtomicOp, Value)> {
+        match self {
+            InstData::AtomicRmw { op, value, .. } => Some((*op, *value)),
             _ => None,
         }
     }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::function::{Region, Value, Var};
 use super::module::{FuncId, GlobalId, HiddenParam, IntrinsicId};
 use super::types::{ConstParam, Scalar, Type};
-use super::{FastMath, Location, SharedVar};
+use super::{FastMath, Location, Processor, SharedVar};
 use crate::all_variants;
 
 /// A short list of operands.
@@ -242,6 +242,19 @@ impl AtomicOp {
             true => self.on_floats().is_some() && !scalar.is_half(),
             false => scalar.is_int() && matches!(scalar.bits(), 32 | 64),
         }
+    }
+
+    /// Whether code for a processor may have the operation on a type: what is [native](Self::is_native_on)
+    /// everywhere, and on NVIDIA's GPUs additions of 16-bit floats (PTX ISA, "atom", `.add.noftz`).
+    pub fn is_native_for(self, scalar: Scalar, processor: Processor) -> bool {
+        let from = if scalar == Scalar::BF16 { 90 } else { 70 };
+        let newer = matches!(processor, Processor::Ptx { sm } if sm >= from);
+        self.is_native_on(scalar) || (self == AtomicOp::Add && scalar.is_half() && newer)
+    }
+
+    /// Whether [some processor](Self::is_native_for) has the operation on a type.
+    pub fn may_be_native_on(self, scalar: Scalar) -> bool {
+        self.is_native_for(scalar, Processor::Ptx { sm: u32::MAX })
     }
 }
 

@@ -38,6 +38,16 @@ const OPERATOR: &str = "__kiln_o";
 /// How the names of `OperandsOf`s begin of an element that is written.
 const WRITTEN: &str = "__kiln_ow";
 
+/// The names of the variables of a function.
+pub(crate) fn variables(body: &Block, signature: &Signature) -> HashSet<String> {
+    let mut variables = Variables::default();
+    variables.visit_block(body);
+    for param in &signature.params {
+        variables.visit_param(&param.pattern, param.is_closure);
+    }
+    variables.names.iter().map(ToString::to_string).collect()
+}
+
 /// A body whose literals tell their types.
 pub(crate) struct CheckedCopy {
     body: Block,

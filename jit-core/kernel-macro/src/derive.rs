@@ -1,6 +1,6 @@
 //! `#[derive(KernelType)]`: the promise that a type of the host and one of the IR have one layout.
 //!
-//! A struct is `#[repr(C)]`, aligned to more if it says so, and nothing else; that its fields lie where C has them is
+//! A struct is `#[repr(C)]`, aligned to more if it says so, or `#[repr(transparent)]` with one field, and nothing else; that its fields lie where C has them is
 //! asserted in the code that is written as well, so that no attribute which is expanded later can break the promise.
 //! An enum without fields is an integer in the IR; what a kernel stored is checked before it is read
 //! back as a value of the enum.
@@ -75,7 +75,9 @@ fn least_alignment(input: &DeriveInput) -> usize {
 fn of_struct(input: &DeriveInput, data: &DataStruct, refusals: &mut Refusals) -> TokenStream {
     let mut words = representation(&input.attrs);
     words.retain(|word| alignment(word).is_none());
-    if words != ["C"] {
+    // One field lies where the struct does.
+    let is_transparent = words == ["transparent"] && data.fields.len() == 1;
+    if words != ["C"] && !is_transparent {
         refusals.refuse(
             &input.ident,
             "write `#[repr(C)]` on this struct, and no other `repr` but `align`: host and device must agree \

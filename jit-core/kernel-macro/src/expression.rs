@@ -17,6 +17,7 @@ use crate::option::{is_none_value, is_result_function};
 use crate::position::{Start, before};
 use crate::refusal::NOT_OF_THE_KERNEL;
 use crate::stand::Stand;
+use crate::types::has_references;
 
 impl Translator<'_> {
     /// The operand that an expression is.
@@ -181,7 +182,10 @@ impl Translator<'_> {
 
     /// A literal or a constant of the host.
     pub(crate) fn constant(&mut self, value: &dyn ToTokens, span: Span) -> Code {
-        let entry = self.constant_entry(value);
+        let entry = match self.result.as_ref().is_some_and(has_references) {
+            true => self.constant_alone(value),
+            false => self.constant_entry(value),
+        };
         self.op(Op::Constant, span).number(entry)
     }
 

@@ -14,6 +14,7 @@ use crate::pool::front;
 use crate::position::{again, before};
 use crate::refusal::Refusals;
 use crate::signature::Signature;
+use crate::types::has_references;
 
 /// What a function is made into.
 #[derive(Copy, Clone, PartialEq, Eq)]
@@ -107,6 +108,7 @@ pub(crate) fn expand(kind: Kind, attribute: TokenStream, item: TokenStream) -> T
     let item = match syn::parse2::<ItemFn>(item.clone()) {
         Ok(mut item) => {
             name_impls(&mut item.sig);
+            crate::lifetimes::name_elided(&mut item.sig);
             item
         }
         Err(error) => {
@@ -153,6 +155,10 @@ impl Parts {
         item: &ItemFn,
         refusals: &mut Refusals,
     ) -> Parts {
+        if signature.result.as_ref().is_some_and(has_references) {
+            let names = crate::checked::variables(&item.block, signature);
+            crate::promoted::check(&item.block, &|name| names.contains(name), refusals);
+        }
         let copy = CheckedCopy::new(&item.block, signature);
         let mut translator = Translator::new(kind, signature, copy.body(), refusals);
         let description = translator.function(signature, copy.body());

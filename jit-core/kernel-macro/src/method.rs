@@ -413,6 +413,7 @@ impl<'a> Of<'a> {
         WithoutSelf(self.ty, self.output).visit_impl_item_fn_mut(&mut function);
         let mut sig = function.sig;
         name_impls(&mut sig);
+        crate::lifetimes::name_elided(&mut sig);
         for input in &mut sig.inputs {
             if let FnArg::Receiver(receiver) = input {
                 let name = self_at(receiver.self_token.span());
@@ -429,6 +430,7 @@ impl<'a> Of<'a> {
             }
         }
         sig.generics = joined(self.declared, &sig.generics);
+        crate::lifetimes::outlive_result(&mut sig.generics);
         ItemFn {
             attrs: function.attrs,
             vis: function.vis,
@@ -602,7 +604,9 @@ impl<'a> Of<'a> {
         }
         let inputs = signature.params.iter().map(|param| &param.ty);
         let output = signature.result.as_ref().map(|ty| quote!(-> #ty));
-        let lifetimes = function.sig.generics.lifetimes().map(|l| &l.lifetime);
+        let mut named = function.sig.clone();
+        crate::lifetimes::name_elided(&mut named);
+        let lifetimes = named.generics.lifetimes().map(|l| &l.lifetime);
         Some(quote!(__KilnFn: for<#(#lifetimes),*> ::core::ops::Fn(#(#inputs),*) #output))
     }
 

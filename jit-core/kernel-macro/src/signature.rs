@@ -15,7 +15,7 @@ use crate::function::{Kind, root};
 use crate::option::parts_of_type;
 use crate::refusal::{NAME_OF_KERNEL, Refusals};
 use crate::scan::Variables;
-use crate::types::{check_type, has_references};
+use crate::types::check_type;
 
 /// A parameter of the function.
 pub(crate) struct Param {
@@ -528,14 +528,6 @@ fn result(kind: Kind, output: &ReturnType, refusals: &mut Refusals) -> Option<Ty
                 "a kernel returns nothing; write its results to a `&mut [T]`",
             );
         }
-        Type::Path(path) if parts_of_type(path).is_some() && has_references(ty) => refusals.refuse(
-            ty,
-            "a device function returns a value, not a reference; return an `Option` of the element or of its index",
-        ),
-        Type::Reference(_) => refusals.refuse(
-            ty,
-            "a device function returns a value, not a reference; return the element or its index",
-        ),
         Type::Never(_) => refusals.refuse(ty, "a device function ends; return nothing"),
         ty => check_type(ty, refusals),
     }

@@ -248,4 +248,13 @@ impl Translator<'_> {
         let entry = quote_spanned!(before(span)=> #root::Named::pooled(#value, #front));
         self.pool.entry(&entry)
     }
+
+    /// A constant that nothing refers to behind the end of the function.
+    pub(crate) fn constant_alone(&mut self, value: &dyn ToTokens) -> u32 {
+        let value = value.to_token_stream();
+        let span = value.span();
+        let (root, front) = (root_at(span), front());
+        let entry = quote_spanned!(before(span)=> #root::Named::pooled_alone(#value, #front));
+        self.pool.entry(&entry)
+    }
 }

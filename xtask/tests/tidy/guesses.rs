@@ -22,11 +22,14 @@ pub(crate) const GROWING: [&str; 6] = [
 /// Where variants are left open for a reason: the file, the enum, and in how many places.
 pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // What an operation or a type is, is said in these, which all others ask.
-    ("jit-core/ir/src/control.rs", "InstData", 11),
+    ("jit-core/ir/src/control.rs", "InstData", 12),
     ("jit-core/ir/src/facts.rs", "InstData", 4),
     ("jit-core/ir/src/operands.rs", "InstData", 6),
     ("jit-core/ir/src/types.rs", "TypeData", 9),
     ("jit-core/ir/src/types/layout.rs", "TypeData", 1),
+    // There are GPUs that add 16-bit floats in one step, and none that do anything else to these.
+    ("jit-core/ir/src/inst.rs", "AtomicOp", 1),
+    ("jit-core/ir/src/inst.rs", "Scalar", 1),
     // What is not named is not known before threads run, and cannot be asserted.
     ("jit-core/ir/src/assertion.rs", "InstData", 1),
     ("jit-core/interp/src/fold.rs", "InstData", 1),

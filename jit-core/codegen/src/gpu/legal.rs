@@ -7,8 +7,8 @@
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{PtxTarget, Target};
 use kiln_ir::{
-    Cell, FastMath, Function, InstNode, IntrinsicDef, Location, Module, Processor, Scalar, Type,
-    TypeTable,
+    AtomicOp, Cell, FastMath, Function, InstNode, IntrinsicDef, Location, Module, Processor,
+    Scalar, Type, TypeTable,
 };
 
 use crate::illegal::{Illegal, IllegalOperations};
@@ -142,6 +142,10 @@ impl Check<'_> {
             }
             self.machine.memory(&self.module.types, ty)?;
         }
+        if let Some((op, value)) = data.atomic_change() {
+            let scalar = type_of(value).as_scalar();
+            return scalar.map_or(Ok(()), |scalar| self.machine.atomic(op, scalar));
+        }
         let Some((id, args)) = data.intrinsic() else {
             return Ok(());
         };
@@ -177,6 +181,23 @@ pub(super) trait Has {
         fast: FastMath,
     ) -> Result<(), String>;
 
+    /// The machine as cells tell machines apart.
+    fn processor(&self) -> Processor;
+
+    /// Whether the GPU changes a number of a type in one step.
+    ///
+    /// # Errors
+    /// That it does not, and the way out.
+    fn atomic(&self, op: AtomicOp, scalar: Scalar) -> Result<(), String> {
+        match op.is_native_for(scalar, self.processor()) {
+            true => Ok(()),
+            false => Err(format!(
+                "there is no atomic `{op:?}` of `{}` here; compare and swap in a loop",
+                scalar.name()
+            )),
+        }
+    }
+
     /// Whether what a value of a type is, or is the address of, can lie in its memory.
     ///
     /// # Errors
@@ -189,6 +210,10 @@ pub(super) trait Has {
 impl Has for PtxTarget {
     fn name(&self) -> String {
         format!("sm_{}", self.sm)
+    }
+
+    fn processor(&self) -> Processor {
+        PtxTarget::processor(*self)
     }
 
     fn max_param_bytes(&self) -> u32 {

@@ -187,11 +187,7 @@ impl Dialect for PtxTarget {
             Atomic::Modify(op) => ptx_operation(op, scalar),
             Atomic::CompareAndSwap => format!("cas.b{}", scalar.bits()),
         };
-        let space = match space {
-            AddressSpace::Global => ".global",
-            AddressSpace::Shared => ".shared",
-            _ => "",
-        };
+        let space = ptx_space(space);
         let ordering = match order.0 {
             Ordering::SequentiallyConsistent => {
                 at.fence(order);
@@ -209,14 +205,26 @@ impl Dialect for PtxTarget {
         }
         template.push(';');
         constraints.push_str(",~{memory}");
-        let args = [&[address.into()], operands].concat();
         let ty = operands[0].get_type();
-        let call = at.asm_call((&template, &constraints), Some(ty), &args, Effects::Memory)?;
+        // A register has the bits of a half, whatever LLVM takes its type for.
+        let bits = match scalar.is_half() {
+            true => address.get_type().get_context().i16_type().into(),
+            false => ty,
+        };
+        let operands = operands
+            .iter()
+            .map(|&operand| at.builder.build_bit_cast(operand, bits, ""));
+        let mut args = vec![address.into()];
+        args.extend(operands.collect::<Result<Vec<_>, _>>()?);
+        let assembly = (template.as_str(), constraints.as_str());
+        let call = at.asm_call(assembly, Some(bits), &args, Effects::Memory)?;
         if ordering == Ordering::Relaxed {
             let attribute = at.attribute("memory", ARGUMENT_MEMORY);
             call.add_attribute(AttributeLoc::Function, attribute);
         }
-        Ok(call.try_as_basic_value().basic())
+        let old = call.try_as_basic_value().basic();
+        let old = old.map(|old| at.builder.build_bit_cast(old, ty, ""));
+        Ok(old.transpose()?)
     }
 
     fn towards_zero<'ctx>(
@@ -235,12 +243,21 @@ impl Dialect for PtxTarget {
     }
 }
 
+fn ptx_space(space: AddressSpace) -> &'static str {
+    match space {
+        AddressSpace::Global => ".global",
+        AddressSpace::Shared => ".shared",
+        _ => "",
+    }
+}
+
 /// The operation and type of an `atom` instruction. There is no signed 64-bit addition, nor need
 /// for one.
 fn ptx_operation(op: AtomicOp, scalar: Scalar) -> String {
     let bits = scalar.bits();
     let signed = if scalar.is_signed_int() { 's' } else { 'u' };
     match op {
+        AtomicOp::Add if scalar.is_half() => format!("add.noftz.{}", scalar.name()),
         AtomicOp::Add if scalar.is_float() => format!("add.f{bits}"),
         AtomicOp::Add => format!("add.u{bits}"),
         AtomicOp::Min => format!("min.{signed}{bits}"),

@@ -487,5 +487,5 @@ fn call<'k>(
     }
     let names = names.iter().map(String::as_str);
     let types: Vec<(&str, Type)> = names.zip(types.iter().copied()).collect();
-    front.value(b.call_bound(function, &types, consts, &values))
+    front.given(b.call_bound(function, &types, consts, &values))
 }

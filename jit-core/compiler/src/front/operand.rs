@@ -477,6 +477,14 @@ impl<'k> Front<'k> {
         }
     }
 
+    /// What a function gives, which may be a reference.
+    pub(super) fn given(self, value: Val<'k>) -> Operand<'k> {
+        match self.builder.is_pointer(value.ty()) {
+            true => Operand::new(self.builder, Kind::Value(value)),
+            false => self.value(value),
+        }
+    }
+
     /// Notes that what was written is not supported, and goes on with a zero.
     pub fn refuse(self, message: &str) -> Operand<'k> {
         self.unit().unsupported(message)

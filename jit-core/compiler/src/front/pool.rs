@@ -30,6 +30,8 @@ pub(super) enum Entry {
     Aggregate(TypeFn, usize),
     /// A reference to an array of that many elements, or to its elements as a slice.
     Elements(ElementsEntry),
+    /// A constant that a reference could be to, in a function that returns references.
+    NotAlone,
     /// A device function.
     Function(CallFn),
     /// A device function that takes closures.
@@ -80,6 +82,15 @@ pub(super) struct MethodEntry {
 pub trait Named: Sized {
     /// The constant's entry in a pool.
     fn pooled(self, front: Front<'_>) -> Pooled;
+
+    /// The entry in the pool of a function that returns references, in which a constant is a number: any other would be
+    /// memory of the function's own, which ends with it.
+    fn pooled_alone(self, front: Front<'_>) -> Pooled {
+        match self.pooled(front) {
+            scalar @ Pooled(Entry::Scalar(..)) => scalar,
+            _ => Pooled(Entry::NotAlone),
+        }
+    }
 }
 
 impl<T: DeviceType> Named for T {
@@ -195,6 +206,10 @@ impl<'k> Front<'k> {
                 Operand::new(b, Kind::Value(b.whole(of(ty), &mut scalars)))
             }
             Entry::Elements(elements) => self.constant_elements(elements),
+            Entry::NotAlone => self.refuse(
+                "a device function that returns a reference has no constants but numbers, as its own memory ends with it; \
+                 take this one as a parameter",
+            ),
             _ => self.unit(),
         }
     }

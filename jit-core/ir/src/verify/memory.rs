@@ -210,7 +210,9 @@ impl Rules<'_> {
             false => "the atomic is on integers of 16, 32 and 64 bits",
         };
         self.expect(holds, taken, ty)?;
-        let native = ty.as_scalar().is_none_or(|scalar| op.is_native_on(scalar));
+        let native = ty
+            .as_scalar()
+            .is_none_or(|scalar| op.may_be_native_on(scalar));
         match native || self.module.phase != Phase::Legal {
             true => Ok(()),
             false => Err(format!(

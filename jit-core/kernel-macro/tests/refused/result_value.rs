@@ -11,11 +11,6 @@ fn wider(x: u32) -> Result<u32, u64> {
     Ok(half(x)? + 1)
 }
 
-#[device_fn]
-fn first(x: &[f32]) -> Result<&f32, u32> {
-    x.first().ok_or(3)
-}
-
 #[kernel]
 fn k(y: &mut [u32], z: Result<u32, u32>) {
     let Ok(n) = half(y[0]);

@@ -103,6 +103,10 @@ impl Has for AmdgpuIsa {
         self.processor.to_owned()
     }
 
+    fn processor(&self) -> Processor {
+        Processor::Amdgpu
+    }
+
     fn max_param_bytes(&self) -> u32 {
         MAX_PARAM_BYTES
     }

@@ -82,9 +82,12 @@ impl<'k> Cursor<'_, '_, 'k> {
         let front = self.front();
         match op {
             Op::Constant => match self.entry() {
-                Some(entry @ (Entry::Scalar(..) | Entry::Aggregate(..) | Entry::Elements(_))) => {
-                    front.constant(entry)
-                }
+                Some(
+                    entry @ (Entry::Scalar(..)
+                    | Entry::Aggregate(..)
+                    | Entry::Elements(_)
+                    | Entry::NotAlone),
+                ) => front.constant(entry),
                 _ => self.unfit(),
             },
             Op::Like => {

@@ -1,9 +1,0 @@
-//! Reference result.
-use kiln::prelude::*;
-
-#[device_fn]
-fn f(x: &[f32]) -> &f32 {
-    &x[0]
-}
-
-fn main() {}
