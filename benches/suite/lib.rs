@@ -171,5 +171,4 @@ pub const BENCHMARKS: &[Benchmark] = &[
     streamcluster::STREAMCLUSTER,
     particlefilter::PARTICLEFILTER,
     leukocyte::LEUKOCYTE,
-    transpose::TRANSPOSE,
 ];

@@ -57,7 +57,6 @@ programs! {
     streamcluster: "streamcluster",
     particlefilter: "particlefilter",
     leukocyte: "leukocyte",
-    transpose: "transpose",
 }
 
 /// Runs a program twice, since one run must leave nothing behind that the next one meets.
