@@ -24,4 +24,5 @@ mod nvcc;
 mod pipeline;
 mod rows;
 mod safe_code;
+mod staged;
 mod static_assertions;

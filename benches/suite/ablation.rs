@@ -321,7 +321,7 @@ impl Ablation<'_> {
         let mut workload = (program.make)(&jits[0], Size::Full)?;
         let mut times: Vec<Vec<f64>> = vec![Vec::new(); ways.len()];
         let once = self.warm_up(workload.as_mut(), &jits)?;
-        let runs = (crate::LEAST / once).ceil().clamp(1.0, 1000.0) as usize;
+        let runs = (crate::timing::LEAST / once).ceil().clamp(1.0, 1000.0) as usize;
         for _ in 0..self.samples {
             for (jit, times) in jits.iter().zip(&mut times) {
                 times.push(crate::time(jit, workload.as_mut(), &mut OnJit(jit), runs)?);

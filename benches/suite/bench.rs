@@ -24,8 +24,6 @@
 //! of the program's folder have, ours and the twin's, without blank ones and comments.
 
 mod ablation;
-#[path = "../cpu/clock.rs"]
-mod clock;
 mod code;
 #[path = "../../tests/nvcc/count.rs"]
 #[allow(dead_code, reason = "tests count more")]
@@ -41,6 +39,7 @@ mod listing;
 #[allow(dead_code, reason = "tests compare with what was recorded")]
 mod machine;
 mod pipeline;
+mod timing;
 mod twin;
 
 use std::path::PathBuf;
@@ -49,18 +48,13 @@ use ablation::Ablation;
 use code::InFolder;
 use kiln::core::hook::HookSet;
 use kiln::core::job::CompileOptions;
-use kiln::core::runtime::{DeviceKind, Event};
+use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
-use kiln_suite::{
-    BENCHMARKS, Benchmark, Bound, Launcher, Lines, OnJit, Size, Workload, without_checks,
-};
+use kiln_suite::{BENCHMARKS, Benchmark, Bound, Launcher, Lines, OnJit, Size, without_checks};
 use serde_json::json;
+use timing::{quartiles, runs_of_a_sample, time};
 use twin::Twins;
-
-/// The least that a sample takes, in milliseconds: on a GPU, and on a CPU, whose clock is coarser and which others use, too.
-const LEAST: f64 = 1.0;
-const LEAST_ON_CPU: f64 = 4.0;
 
 struct Options {
     filter: String,
@@ -410,9 +404,7 @@ fn measure(
         }
     }
     let mut times = vec![Vec::new(); ways.len()];
-    let once = time(checked, workload.as_mut(), ways[0].as_mut(), 1)?;
-    let least = if on_gpu { LEAST } else { LEAST_ON_CPU };
-    let runs = (least / once).ceil().clamp(1.0, 1000.0) as usize;
+    let runs = runs_of_a_sample(checked, workload.as_mut(), ways[0].as_mut())?;
     for _ in 0..samples {
         for (way, times) in ways.iter_mut().zip(&mut times) {
             times.push(time(checked, workload.as_mut(), way.as_mut(), runs)?);
@@ -442,35 +434,4 @@ fn measure(
         ratio,
         ratio_clamped,
     })
-}
-
-/// Milliseconds of a run, the mean of some: by the device's events, and by the processor's time on a CPU.
-fn time(
-    jit: &Jit,
-    workload: &mut dyn Workload,
-    way: &mut dyn Launcher,
-    runs: usize,
-) -> kiln::Result<f64> {
-    workload.again(way)?;
-    jit.synchronize()?;
-    let mut events = None;
-    let sample = clock::timed(1, || -> kiln::Result<()> {
-        let from = Event::record(jit.device())?;
-        for _ in 0..runs {
-            workload.run(way)?;
-        }
-        events = Some((from, Event::record(jit.device())?));
-        jit.synchronize()
-    })?;
-    let took = match events {
-        Some((from, to)) if jit.device().info().kind == DeviceKind::Cuda => from.elapsed_ms(&to)?,
-        _ => sample.cpu * 1e3,
-    };
-    Ok(took / runs as f64)
-}
-
-/// Sorts numbers, and gives their quartiles.
-fn quartiles(numbers: &mut [f64]) -> [f64; 3] {
-    numbers.sort_by(f64::total_cmp);
-    [1, 2, 3].map(|part| numbers[numbers.len() * part / 4])
 }

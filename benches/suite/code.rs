@@ -1,4 +1,5 @@
 //! The PTX of the programs' kernels in folders, to be looked at, edited, and timed in place of what is compiled.
+#![allow(dead_code, reason = "each bench uses a part of it")]
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +11,7 @@ use kiln::core::hook::Hook;
 use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::{Benchmark, Launch, Launcher, Size, without_checks};
+use kiln_suite::{Benchmark, Directed, Launch, Launcher, Size, without_checks};
 
 use crate::driver;
 
@@ -48,6 +49,16 @@ pub fn write<'b>(
             })?;
         }
     }
+    write_twins(folder, target, programs);
+    Ok(())
+}
+
+/// Writes what nvcc makes of the twins of programs, where there is one.
+fn write_twins<'b>(
+    folder: &Path,
+    target: PtxTarget,
+    programs: impl Iterator<Item = &'b Benchmark>,
+) {
     let to = folder.join("nvcc");
     fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
     for program in programs {
@@ -55,6 +66,37 @@ pub fn write<'b>(
             put(&to.join(format!("{}.ptx", program.name)), &ptx);
         }
     }
+}
+
+/// [`write`] of programs with directives, for inputs of a size.
+pub fn write_directed<'b>(
+    folder: &Path,
+    target: &Target,
+    programs: impl Iterator<Item = &'b Directed> + Clone,
+    size: Size,
+) -> kiln::Result<()> {
+    let target = match target {
+        Target::Ptx(target) => *target,
+        _ => PtxTarget::for_sm(SM),
+    };
+    for (way, compile) in [
+        ("checked", CompileOptions::default()),
+        ("unchecked", without_checks()),
+    ] {
+        let builder = Jit::builder().device(Device::cpu()).compile(compile);
+        let jit = builder.target(Target::Ptx(target)).build()?;
+        for program in programs.clone() {
+            let to = folder.join(way).join(program.benchmark);
+            fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
+            let mut write = Write {
+                jit: &jit,
+                folder: &to,
+                twins: HashSet::new(),
+            };
+            program.make(&jit, size)?.run(&mut write)?;
+        }
+    }
+    write_twins(folder, target, programs.map(Directed::benchmark));
     Ok(())
 }
 

@@ -12,6 +12,7 @@ mod backprop;
 mod bfs;
 mod coulomb;
 mod data;
+mod directed;
 mod hotspot;
 mod jacobi;
 mod launcher;
@@ -29,12 +30,14 @@ mod saxpy;
 mod spmv;
 mod streamcluster;
 mod tpacf;
+mod transpose;
 mod unchecked;
 
 use std::error::Error;
 
 use kiln::prelude::*;
 
+pub use directed::{DIRECTED, Directed, MISSING};
 pub use launcher::{Launch, Launcher, OnJit};
 pub use lines::Lines;
 pub use unchecked::without_checks;

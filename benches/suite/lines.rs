@@ -44,7 +44,8 @@ impl OfKernels {
             if !self.is_inside {
                 let is_constant = begins("const ") && !begins("const fn") && !begins("const TWIN");
                 let is_type = begins("#[derive(") && line.contains("KernelType");
-                let is_function = begins("#[kernel") || begins("#[device_fn");
+                let is_function =
+                    begins("#[kernel") || begins("#[device_fn") || begins("#[kiln::offload");
                 self.is_inside = is_constant || is_type || is_function;
                 self.ends_with = if is_constant { ";" } else { "}" };
             }

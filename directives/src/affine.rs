@@ -11,7 +11,9 @@ use kiln_jit_core::ir::{
     ValueDef,
 };
 
+use crate::accesses::Access;
 use crate::integer::{Linear, System};
+use crate::program::Program;
 use crate::uniform::base_of;
 
 /// What is known of an argument.
@@ -66,7 +68,7 @@ impl Form {
 }
 
 /// The smallest and the largest number of an integer type.
-fn limits(scalar: Scalar) -> (i128, i128) {
+pub(crate) fn limits(scalar: Scalar) -> (i128, i128) {
     let size = 1i128 << scalar.bits();
     match scalar.is_signed_int() {
         true => (-size / 2, size / 2 - 1),
@@ -467,6 +469,29 @@ impl Execution {
 }
 
 impl Execution {
+    /// Adds what holds where an access is executed, by the `if`s around.
+    pub(crate) fn conditions(
+        &mut self,
+        affine: &mut Affine<'_>,
+        system: &mut System,
+        (program, access): (&Program, &Access),
+    ) -> Option<()> {
+        for pair in access.way.windows(2) {
+            let data = &program.function().insts[pair[0].inst].data;
+            let Control::If {
+                cond, then_region, ..
+            } = data.control()
+            else {
+                continue;
+            };
+            if !program.singular.contains_key(&pair[0].inst) {
+                let holds = pair[1].region == then_region;
+                self.assume(affine, system, cond, holds)?;
+            }
+        }
+        Some(())
+    }
+
     /// Adds that a condition holds, or does not, as far as it is one of sums.
     pub(crate) fn assume(
         &mut self,

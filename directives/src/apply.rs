@@ -9,13 +9,14 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
 use crate::affine::Known;
+use crate::bounds;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
 use crate::jam::{Jam, Jammer};
 use crate::program::Program;
 use crate::schedule::{LoopSchedule, Partition, Schedule};
-use crate::stage::{Stage, Staged};
+use crate::stage::{Stage, Staged, for_arguments};
 use crate::transform::{Transformed, replace};
 use crate::uniform::{Uniform, base_of};
 
@@ -35,6 +36,19 @@ pub(crate) fn apply(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
+    check_loops(program, schedule)?;
+    // A kernel that stages is for these arguments alone, and says so.
+    match schedule.loops.iter().any(|held| !held.shared.is_empty()) {
+        true => distributed(&for_arguments(program, known), schedule, known),
+        false => distributed(program, schedule, known),
+    }
+}
+
+fn distributed(
+    program: &Program,
+    schedule: &Schedule,
+    known: &[Known],
+) -> Result<Applied, DirectiveError> {
     let transformed = Transformed::of(program, schedule)?;
     let (program, schedule) = (&*transformed.program, &transformed.schedule);
     let (blocks, threads) = (
@@ -42,10 +56,13 @@ pub(crate) fn apply(
         Mapping::of_threads(schedule)?,
     );
     let mut staged = Staged::of(program, schedule, known)?;
+    if !staged.stages.is_empty() {
+        staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
+    }
     let dims = [schedule.blocks.len(), schedule.threads.len()];
     let module = &mut staged.program.module;
-    let (mut start, grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
-    let launched = (&grid, threads.hardware);
+    let (mut start, mut grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
+    let launched = (&mut grid, threads.hardware);
     start.extend(staged.assert_launch((schedule, known), launched));
     staged.redirect(&grid);
     let Staged {

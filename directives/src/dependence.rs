@@ -7,7 +7,7 @@
 //! turn and earlier in the text. Each is asked as constraints on integers ([`System`]), that are exact where indices
 //! and bounds are sums of loop counters with known factors.
 
-use kiln_jit_core::ir::{Control, Function, Inst};
+use kiln_jit_core::ir::{Function, Inst};
 
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Execution, Known, Step};
@@ -242,36 +242,10 @@ impl Check<'_> {
                 .variable(&mut self.affine, &mut question.system, atom)?;
         }
         self.one_element(order, &mut question)?;
-        self.conditions(order.x, &mut question.x, &mut question.system)?;
-        self.conditions(order.y, &mut question.y, &mut question.system)?;
+        let Question { system, x, y } = &mut question;
+        x.conditions(&mut self.affine, system, (self.program, order.x))?;
+        y.conditions(&mut self.affine, system, (self.program, order.y))?;
         Some(question.system.has_solution()?.then_some(question))
-    }
-
-    /// What holds where an access is executed, by the `if`s around.
-    fn conditions(
-        &mut self,
-        access: &Access,
-        execution: &mut Execution,
-        system: &mut System,
-    ) -> Option<()> {
-        for pair in access.way.windows(2) {
-            let data = &self.function.insts[pair[0].inst].data;
-            let Control::If {
-                cond, then_region, ..
-            } = data.control()
-            else {
-                continue;
-            };
-            if !self.program.singular.contains_key(&pair[0].inst) {
-                execution.assume(
-                    &mut self.affine,
-                    system,
-                    cond,
-                    pair[1].region == then_region,
-                )?;
-            }
-        }
-        Some(())
     }
 
     /// How many turns of a loop the execution of `y` comes after that of `x`.

@@ -1,9 +1,11 @@
 //! Writing instructions into a list that is to become a region.
 
+use std::ops::RangeInclusive;
+
 use kiln_device_stdlib::find;
 use kiln_jit_core::ir::{
     BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicId, Location, Module, Region,
-    RegionData, Type, Unroll, Value, ValueList, Var, VarData,
+    RegionData, Scalar, Type, Unroll, Value, ValueList, Var, VarData,
 };
 
 /// A list of instructions of a function, at its end.
@@ -49,26 +51,50 @@ impl<'f> Emit<'f> {
         self.value(InstData::Const(Constant::Int(number)), ty)
     }
 
-    /// An operation on two values of one type; of a constant that changes nothing, the other one.
-    pub(crate) fn binary(&mut self, op: BinaryOp, left: Value, right: Value) -> Value {
-        let number = |value| match self.function.constant(value) {
+    /// The integer that a value is, if it is a constant.
+    pub(crate) fn number(&self, value: Value) -> Option<i128> {
+        match self.function.constant(value) {
             Some(Constant::Int(number)) => Some(number),
-            Some(Constant::Zero) => Some(0),
+            Some(Constant::Zero) if self.function.type_of(value).as_scalar()?.is_int() => Some(0),
             _ => None,
-        };
-        match (op, number(left), number(right)) {
+        }
+    }
+
+    /// An operation on two values of one type; of a constant that changes nothing, the other one, and of two constants
+    /// their number, if it is one of the type.
+    pub(crate) fn binary(&mut self, op: BinaryOp, left: Value, right: Value) -> Value {
+        let numbers = (self.number(left), self.number(right));
+        match (op, numbers.0, numbers.1) {
             (BinaryOp::Add, Some(0), _) | (BinaryOp::Mul, Some(1), _) => return right,
             (BinaryOp::Add | BinaryOp::Sub, _, Some(0))
-            | (BinaryOp::Mul | BinaryOp::Div, _, Some(1)) => return left,
+            | (BinaryOp::Mul | BinaryOp::Div, _, Some(1))
+            | (BinaryOp::Mul, Some(0), _) => return left,
+            (BinaryOp::Mul, _, Some(0)) => return right,
             _ => {}
         }
         let ty = self.function.type_of(left);
+        if let (Some(left), Some(right)) = numbers
+            && let Some(number) = of_numbers(op, left, right, ty)
+        {
+            return self.int(number, ty);
+        }
         let args = [left, right];
         self.value(InstData::Binary { op, args }, ty)
     }
 
     /// A comparison.
     pub(crate) fn compare(&mut self, op: CompareOp, left: Value, right: Value) -> Value {
+        if let (Some(left), Some(right)) = (self.number(left), self.number(right)) {
+            let holds = match op {
+                CompareOp::Eq => left == right,
+                CompareOp::Ne => left != right,
+                CompareOp::Lt => left < right,
+                CompareOp::Le => left <= right,
+                CompareOp::Gt => left > right,
+                CompareOp::Ge => left >= right,
+            };
+            return self.value(InstData::Const(Constant::Bool(holds)), Type::BOOL);
+        }
         let args = [left, right];
         self.value(InstData::Compare { op, args }, Type::BOOL)
     }
@@ -82,6 +108,11 @@ impl<'f> Emit<'f> {
 
     /// One of two values.
     pub(crate) fn select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Value {
+        match self.function.constant(cond) {
+            Some(Constant::Bool(true)) => return if_true,
+            Some(Constant::Bool(false)) => return if_false,
+            _ => {}
+        }
         let ty = self.function.type_of(if_true);
         let data = InstData::Select {
             cond,
@@ -93,10 +124,20 @@ impl<'f> Emit<'f> {
 
     /// A number as one of another type, by Rust's `as`.
     pub(crate) fn cast(&mut self, arg: Value, ty: Type) -> Value {
-        match self.function.type_of(arg) == ty {
-            true => arg,
-            false => self.value(InstData::Cast { arg }, ty),
+        if self.function.type_of(arg) == ty {
+            return arg;
         }
+        let number = match self.function.constant(arg) {
+            Some(Constant::Bool(holds)) => Some(i128::from(holds)),
+            _ => self.number(arg),
+        };
+        if let Some(number) = number
+            && let Some(scalar) = ty.as_scalar().filter(|scalar| scalar.is_int())
+            && limits(scalar).contains(&number)
+        {
+            return self.int(number, ty);
+        }
+        self.value(InstData::Cast { arg }, ty)
     }
 
     /// A row without arguments.
@@ -164,6 +205,17 @@ impl<'f> Emit<'f> {
         self.put(data, Type::UNIT);
     }
 
+    /// Executes what `write` writes where a condition holds, if there is one.
+    pub(crate) fn where_(&mut self, cond: Option<Value>, write: impl FnOnce(&mut Emit<'_>)) {
+        match cond {
+            Some(cond) => {
+                let region = self.region(write);
+                self.if_(cond, region);
+            }
+            None => write(self),
+        }
+    }
+
     /// Executes one region or another.
     pub(crate) fn if_else(&mut self, cond: Value, then_region: Region, else_region: Region) {
         let data = InstData::If {
@@ -196,6 +248,48 @@ impl<'f> Emit<'f> {
         self.put(data, Type::UNIT);
         body
     }
+}
+
+/// The numbers of an integer type.
+fn limits(scalar: Scalar) -> RangeInclusive<i128> {
+    let (low, high) = crate::affine::limits(scalar);
+    low..=high
+}
+
+/// The integer that an instruction computes of constants, if it does.
+pub(crate) fn folded(function: &Function, inst: Inst) -> Option<i128> {
+    let number = |value| match function.constant(value) {
+        Some(Constant::Int(number)) => Some(number),
+        _ => None,
+    };
+    let ty = function.type_of(function.insts[inst].result?);
+    match function.insts[inst].data {
+        InstData::Binary { op, args } => of_numbers(op, number(args[0])?, number(args[1])?, ty),
+        InstData::Cast { arg } => {
+            let number = number(arg)?;
+            let scalar = ty.as_scalar().filter(|scalar| scalar.is_int())?;
+            limits(scalar).contains(&number).then_some(number)
+        }
+        _ => None,
+    }
+}
+
+/// The result of an operation on two integers of a type, if nothing of it is lost.
+fn of_numbers(op: BinaryOp, left: i128, right: i128, ty: Type) -> Option<i128> {
+    let number = match op {
+        BinaryOp::Add => left.checked_add(right),
+        BinaryOp::Sub => left.checked_sub(right),
+        BinaryOp::Mul => left.checked_mul(right),
+        BinaryOp::Div => left.checked_div(right),
+        BinaryOp::Rem => left.checked_rem(right),
+        BinaryOp::Min => Some(left.min(right)),
+        BinaryOp::Max => Some(left.max(right)),
+        _ => None,
+    };
+    number.filter(|number| {
+        ty.as_scalar()
+            .is_some_and(|scalar| limits(scalar).contains(number))
+    })
 }
 
 /// The row of a thread's or block's place along an axis, entered in a module.

@@ -97,8 +97,13 @@ impl Jammer<'_> {
                 numbers.push(emit.int(number.into(), Type::U32));
             }
         });
-        let from = rest_from(&mut emit, [start, end, step], [turns, groups, by]);
-        emit.list.push(rest);
+        let fills = |turns: i128| turns % i128::from(jam.count) == 0;
+        let has_rest = !emit.number(turns).is_some_and(fills);
+        let from = match has_rest {
+            true => rest_from(&mut emit, [start, end, step], [turns, groups, by]),
+            false => end,
+        };
+        emit.list.extend(has_rest.then_some(rest));
         let list = emit.list;
         if let InstData::For { start, unroll, .. } = &mut function.insts[rest].data {
             (*start, *unroll) = (from, Unroll::Auto);
@@ -209,11 +214,12 @@ impl Jammer<'_> {
         } else if let Control::If {
             cond,
             then_region,
-            else_region: None,
+            else_region,
         } = data.control()
             && holds(function, inst, InstData::is_loop)
             && !holds(function, inst, InstData::is_barrier)
             && !leaves(function, then_region, Some(0))
+            && !else_region.is_some_and(|region| leaves(function, region, Some(0)))
         {
             self.where_all(inst, (cond, then_region), others, list)?;
         } else {

@@ -15,6 +15,8 @@
 //! | `transform`, `jam` | tiles of loops; iterations side by side |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
+//! | `banks` | banks of shared memory, and longer rows for them |
+//! | `bounds` | indices that are below the slice's length |
 //! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
 //! | `private` | variables that iterations hand on |
 //! | `kernel` | programs as kernels |
@@ -27,6 +29,8 @@
 mod accesses;
 mod affine;
 mod apply;
+mod banks;
+mod bounds;
 mod dependence;
 mod emit;
 mod error;

@@ -65,6 +65,11 @@ kiln_device_stdlib::intrinsic! {
         left_in()
     } = row("offload.shared").with_effects(kiln_jit_core::ir::Effects::Memory);
 
+    /// The rows of what the next loop has in shared memory are as long as they need be.
+    pub fn unpadded() {
+        left_in()
+    } = row("offload.unpadded").with_effects(kiln_jit_core::ir::Effects::Memory);
+
     /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
     pub fn tile(iterations: u32)
         where iterations is count

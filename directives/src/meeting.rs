@@ -103,7 +103,14 @@ impl Rewrite<'_> {
         data.for_each_operand(|value| varies |= self.is_varying(value));
         let pure = !facts.reads && !facts.writes && !facts.assumes && !facts.steers && !facts.meets;
         match facts.source {
-            Source::Operands => pure && (facts.check.is_none() || !varies),
+            // An index that was proved is one for threads that have an iteration.
+            Source::Operands => {
+                let is_indexing = matches!(
+                    data,
+                    InstData::SliceIndex { .. } | InstData::ElementPtr { .. }
+                );
+                pure && (facts.check.is_none() && !is_indexing || !varies)
+            }
             Source::Row(row) => pure && row.effects == Effects::None,
             Source::Memory { .. } => !facts.writes && !varies && self.is_uniform_load(data),
             Source::None

@@ -20,8 +20,8 @@ use crate::kernel::Scheduled;
 use crate::program::Program;
 use crate::schedule::Schedule;
 
-/// What a call of an `#[offload]` function has copied and launched.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+/// What a call of an `#[offload]` function has copied and launched, or would.
+#[derive(Clone, Debug, Default)]
 pub struct Report {
     /// Copies to the device.
     pub uploads: usize,
@@ -33,20 +33,33 @@ pub struct Report {
     pub downloaded_bytes: usize,
     /// The schedules of the kernels, in the order of their launches.
     pub launches: Vec<Arc<Schedule>>,
+    /// The kernels, in the order of their launches.
+    pub kernels: Vec<Arc<Scheduled>>,
 }
 
 /// A call of an `#[offload]` function.
 #[derive(Debug)]
 pub struct Offload<'j> {
-    jit: &'j Jit,
+    /// None: nothing is copied or launched, but only told.
+    jit: Option<&'j Jit>,
     report: Report,
 }
 
 impl<'j> Offload<'j> {
     /// A call on a device.
     pub fn new(jit: &'j Jit) -> Offload<'j> {
-        let report = Report::default();
-        Offload { jit, report }
+        Offload {
+            jit: Some(jit),
+            report: Report::default(),
+        }
+    }
+
+    /// A call that copies and launches nothing.
+    pub fn planned() -> Offload<'static> {
+        Offload {
+            jit: None,
+            report: Report::default(),
+        }
     }
 
     /// Launches a region, and waits for it unless it is `nowait`.
@@ -57,19 +70,24 @@ impl<'j> Offload<'j> {
         nowait: bool,
     ) -> Result<()> {
         let (kernel, schedule) = (&scheduled.scheduled, &scheduled.schedule);
-        args.extend(kernel.extents().iter().map(|&extent| extent.into_arg()));
-        self.jit
-            .launch(kernel.kernel(), kernel.grid(), kernel.block(), &args)?;
         self.report.launches.push(schedule.clone());
+        self.report.kernels.push(kernel.clone());
+        let Some(jit) = self.jit else {
+            return Ok(());
+        };
+        args.extend(kernel.extents().iter().map(|&extent| extent.into_arg()));
+        jit.launch(kernel.kernel(), kernel.grid(), kernel.block(), &args)?;
         match nowait {
             true => Ok(()),
-            false => self.jit.synchronize(),
+            false => jit.synchronize(),
         }
     }
 
     /// What was copied and launched, once all of it is done.
     pub fn report(&mut self) -> Result<Report> {
-        self.jit.synchronize()?;
+        if let Some(jit) = self.jit {
+            jit.synchronize()?;
+        }
         Ok(std::mem::take(&mut self.report))
     }
 }
@@ -77,15 +95,24 @@ impl<'j> Offload<'j> {
 /// What of a slice of the host is on the device.
 #[derive(Debug)]
 pub struct Present<T: KernelType> {
-    buffer: Option<Buffer<T>>,
+    held: Held<T>,
     /// Whether a region has written it since it was last copied to the host.
     is_newer: bool,
+}
+
+/// What holds a slice on the device.
+#[derive(Debug)]
+enum Held<T: KernelType> {
+    Nothing,
+    Buffer(Buffer<T>),
+    /// What a buffer of so many elements would, in a call that copies nothing.
+    Planned(usize),
 }
 
 impl<T: KernelType> Default for Present<T> {
     fn default() -> Present<T> {
         Present {
-            buffer: None,
+            held: Held::Nothing,
             is_newer: false,
         }
     }
@@ -99,8 +126,11 @@ impl<T: KernelType> Present<T> {
 
     /// Copies the slice to the device, unless it is there.
     pub fn bring(&mut self, offload: &mut Offload<'_>, slice: &[T]) -> Result<()> {
-        if self.buffer.is_none() {
-            self.buffer = Some(offload.jit.upload(slice)?);
+        if matches!(self.held, Held::Nothing) {
+            self.held = match offload.jit {
+                Some(jit) => Held::Buffer(jit.upload(slice)?),
+                None => Held::Planned(slice.len()),
+            };
             offload.report.uploads += 1;
             offload.report.uploaded_bytes += size_of_val(slice);
         }
@@ -109,41 +139,50 @@ impl<T: KernelType> Present<T> {
 
     /// What a launch knows of the slice.
     pub fn known(&self) -> Known {
-        let length = self.buffer.as_ref().map(|buffer| buffer.len() as u64);
-        length.map_or(Known::Nothing, Known::Length)
+        match &self.held {
+            Held::Nothing => Known::Nothing,
+            Held::Buffer(buffer) => Known::Length(buffer.len() as u64),
+            Held::Planned(len) => Known::Length(*len as u64),
+        }
     }
 
     /// The argument of a region that reads the slice.
     pub fn read(&self) -> Result<Arg<'_>> {
-        match &self.buffer {
-            Some(buffer) => Ok(buffer.into_arg()),
-            None => Err(DirectiveError::Absent.into()),
+        match &self.held {
+            Held::Buffer(buffer) => Ok(buffer.into_arg()),
+            // No launch takes it.
+            Held::Planned(_) => Ok(0u32.into_arg()),
+            Held::Nothing => Err(DirectiveError::Absent.into()),
         }
     }
 
     /// The argument of a region that writes the slice.
     pub fn written(&mut self) -> Result<Arg<'_>> {
         self.is_newer = true;
-        match &mut self.buffer {
-            Some(buffer) => Ok(buffer.into_arg()),
-            None => Err(DirectiveError::Absent.into()),
+        match &mut self.held {
+            Held::Buffer(buffer) => Ok(buffer.into_arg()),
+            Held::Planned(_) => Ok(0u32.into_arg()),
+            Held::Nothing => Err(DirectiveError::Absent.into()),
         }
     }
 
     /// Copies the slice to the host, if a region has written it.
     pub fn copy_back(&mut self, offload: &mut Offload<'_>, slice: &mut [T]) -> Result<()> {
-        if let Some(buffer) = self.buffer.as_ref().filter(|_| self.is_newer) {
-            slice.copy_from_slice(&buffer.to_vec()?);
-            offload.report.downloads += 1;
-            offload.report.downloaded_bytes += size_of_val(slice);
-            self.is_newer = false;
+        if !self.is_newer || matches!(self.held, Held::Nothing) {
+            return Ok(());
         }
+        if let Held::Buffer(buffer) = &self.held {
+            slice.copy_from_slice(&buffer.to_vec()?);
+        }
+        offload.report.downloads += 1;
+        offload.report.downloaded_bytes += size_of_val(slice);
+        self.is_newer = false;
         Ok(())
     }
 
     /// Lets what is on the device go, as the host may write the slice.
     pub fn let_go(&mut self) {
-        self.buffer = None;
+        self.held = Held::Nothing;
     }
 }
 

@@ -179,6 +179,7 @@ impl Program {
             marks::partition::row(),
             marks::independent::row(),
             marks::shared::row(),
+            marks::unpadded::row(),
             marks::tile::row(),
             marks::jam::row(),
             marks::unroll::row(),
@@ -205,6 +206,8 @@ impl Program {
                         marked.shared = marked.shared.with(self.shared_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
+                    } else if row.is_same(marks::unpadded::row()) {
+                        marked.unpadded = true;
                     } else {
                         self.read_transformation(row, &node.data, at, marked)?;
                     }

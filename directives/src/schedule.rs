@@ -101,6 +101,9 @@ pub struct LoopSchedule {
     /// The slices of which, before each turn, all threads of a block together copy to shared memory what they read of
     /// them in the turn. The text of a schedule has their numbers: `shared(0,2)`.
     pub shared: Slices,
+    /// Rows of staged slices are as long as they need be in shared memory; if this is `false`, longer where the threads of a
+    /// warp would else wait for one bank. The text of a schedule says `nopad`.
+    pub unpadded: bool,
     /// The loop becomes two: one that goes from tile to tile of so many iterations and has all that is said of the loop
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
@@ -156,6 +159,9 @@ impl fmt::Display for Schedule {
             if !held.shared.is_empty() {
                 let numbers: Vec<_> = held.shared.numbers().map(|held| held.to_string()).collect();
                 write!(f, " shared({})", numbers.join(","))?;
+            }
+            if held.unpadded {
+                f.write_str(" nopad")?;
             }
             write_transformations(f, held)?;
         }
@@ -236,9 +242,10 @@ impl FromStr for Schedule {
                     "over_tblock(CYCLIC)" => held.partition.over_blocks = Some(OverBlocks::Cyclic),
                     "over_thread" => held.partition.over_threads = true,
                     "independent" => held.independent = true,
+                    "nopad" => held.unpadded = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
                         read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }

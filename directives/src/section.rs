@@ -7,13 +7,14 @@
 //! many elements that lie a stride apart. Reads whose origins differ by a number, as those of a stencil do, share a box
 //! that holds them all; others have boxes of their own.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use kiln_jit_core::ir::{Control, Function, Inst, Module, Read as Way, Source, Value, ValueDef};
 
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Atom, Form, Known, Step};
+use crate::banks::padding;
 use crate::error::DirectiveError;
 use crate::integer::{Linear, gcd};
 use crate::program::Program;
@@ -95,7 +96,7 @@ pub(crate) struct Dimension {
 /// assert_eq!(sections[0].to_string(), "`x` in loop 0: 10 elements, strides 1");
 /// assert_eq!((sections[0].slice(), sections[0].in_loop()), ("x", 0));
 /// assert_eq!((sections[0].extents(), sections[0].strides()), (vec![10], vec![1]));
-/// assert_eq!(sections[0].bytes(), 40);
+/// assert_eq!((sections[0].bytes(), sections[0].padding()), (40, 0));
 /// # Ok(())
 /// # }
 /// ```
@@ -103,7 +104,9 @@ pub(crate) struct Dimension {
 pub struct Section {
     name: String,
     number: usize,
-    bytes: u64,
+    pub(crate) element_bytes: i128,
+    /// How many elements more than it needs a row has in shared memory.
+    pub(crate) padding: i128,
     /// The parameter.
     pub(crate) slice: Value,
     /// The index of the first read, which is the origin where all that ranges is at its first turn.
@@ -113,6 +116,8 @@ pub struct Section {
     pub(crate) is_signed: bool,
     /// Whether the slice has all elements of the box, whatever the turns of loops around are.
     pub(crate) is_within: bool,
+    /// Whether the origin, the places of all elements of the box and the slice's length are numbers of 32 bits with a sign.
+    pub(crate) is_short: bool,
     /// The loops around, up to the one that stages.
     pub(crate) around: Vec<Inst>,
     /// Of falling strides.
@@ -147,9 +152,37 @@ impl Section {
         self.dims.iter().map(|dim| dim.stride as u64).collect()
     }
 
-    /// The bytes of all elements.
+    /// The bytes of shared memory for all elements, and for what rows are longer by.
     pub fn bytes(&self) -> u64 {
-        self.bytes
+        (self.held() * self.element_bytes) as u64
+    }
+
+    /// How many elements more than it needs a row has in shared memory, so that threads find what they read in
+    /// different banks.
+    pub fn padding(&self) -> u64 {
+        self.padding as u64
+    }
+
+    /// How many elements are from one place to the next in shared memory, along each dimension, if rows are longer by
+    /// some.
+    pub(crate) fn pitches(&self, padding: i128) -> Vec<i128> {
+        let mut pitch = 1;
+        let mut pitches = Vec::with_capacity(self.dims.len());
+        for (number, dim) in self.dims.iter().rev().enumerate() {
+            pitches.push(pitch);
+            pitch *= dim.extent + if number == 0 { padding } else { 0 };
+        }
+        pitches.reverse();
+        pitches
+    }
+
+    /// How many elements shared memory has room for.
+    pub(crate) fn held(&self) -> i128 {
+        let rows = self
+            .dims
+            .first()
+            .zip(self.pitches(self.padding).first().copied());
+        rows.map_or(1, |(dim, pitch)| dim.extent * pitch)
     }
 
     /// How many elements there are; less than 2^31, as their bytes fit into shared memory.
@@ -169,6 +202,10 @@ impl fmt::Display for Section {
         match extents.is_empty() {
             true => f.write_str("1 element"),
             false => write!(f, "{} elements, strides {}", list(&extents), list(&strides)),
+        }?;
+        match self.padding {
+            0 => Ok(()),
+            padding => write!(f, ", rows padded by {padding}"),
         }
     }
 }
@@ -191,6 +228,7 @@ pub(crate) fn sections(
         schedule,
         affine: Affine::new(program.function(), known),
         found: Vec::new(),
+        last_batches: HashMap::new(),
     };
     for (number, &(inst, _)) in program.loops.iter().enumerate() {
         for param in schedule.loops[number].shared.numbers() {
@@ -206,6 +244,8 @@ struct Search<'p> {
     schedule: &'p Schedule,
     affine: Affine<'p>,
     found: Vec<Section>,
+    /// By loop around that has as many iterations for each thread: the last turn with which a batch begins.
+    last_batches: HashMap<Inst, i128>,
 }
 
 /// A read, its origin, and by how much its index grows with each turn of what ranges.
@@ -320,41 +360,79 @@ impl Search<'_> {
                 .iter()
                 .try_fold(1i128, |len, dim| len.checked_mul(dim.extent));
             let bytes = len.and_then(|len| len.checked_mul(size.into()));
-            let Some(bytes) = bytes.filter(|&bytes| bytes <= MAX_BYTES.into()) else {
+            if bytes.is_none_or(|bytes| bytes > MAX_BYTES.into()) {
                 return Err(self.refuse(inst, name, too_large));
-            };
-            let is_within = self.is_within(&origin, &dims, slice).unwrap_or(false);
-            self.found.push(Section {
+            }
+            let (is_within, is_short) = self.lies(&origin, &dims, slice).unwrap_or((false, false));
+            let mut section = Section {
                 name: name.to_owned(),
                 number,
-                bytes: bytes as u64,
+                element_bytes: size.into(),
+                padding: 0,
                 slice,
                 index,
                 is_signed,
                 is_within,
+                is_short,
                 around,
                 dims,
                 reads,
-            });
+            };
+            if !self.schedule.loops[number].unpadded {
+                section.padding = padding(&section, &self.schedule.threads);
+            }
+            self.found.push(section);
         }
         Ok(())
     }
 
-    /// Whether a slice has all elements of a box, whatever the turns of loops around are.
-    fn is_within(&mut self, origin: &Linear, dims: &[Dimension], slice: Value) -> Option<bool> {
-        let (mut low, mut high) = self.affine.range_of(origin)?;
+    /// Whether a slice has all elements of a box, whatever the turns of loops around are, and whether all that the box is
+    /// found by is short.
+    fn lies(&mut self, origin: &Linear, dims: &[Dimension], slice: Value) -> Option<(bool, bool)> {
+        let origin = self.origins(origin)?;
+        let length = self.affine.length(slice)?;
+        let (mut low, mut high) = origin;
         for dim in dims {
-            low += dim.first * dim.stride;
-            high += (dim.first + dim.extent - 1) * dim.stride;
+            let ends = [dim.first, dim.first + dim.extent - 1].map(|place| place * dim.stride);
+            (low, high) = (low + ends[0], high + ends[1]);
         }
-        Some(low >= 0 && high < self.affine.length(slice)?)
+        // On the way there a sum is no farther from 0 than this.
+        let parts = dims
+            .iter()
+            .map(|dim| (dim.first.abs() + dim.extent) * dim.stride);
+        let farthest = origin.0.abs().max(origin.1.abs()) + parts.sum::<i128>();
+        let is_short = farthest.max(length) < 1 << 31;
+        Some((low >= 0 && high < length, is_short))
     }
 
-    /// All sections together have to fit.
-    fn fits(&self) -> Result<(), DirectiveError> {
+    /// What an origin lies in, with turns of loops around with which batches begin.
+    fn origins(&mut self, origin: &Linear) -> Option<(i128, i128)> {
+        let mut rest = Linear::number(origin.number);
+        let (mut low, mut high) = (0, 0);
+        for (atom, &factor) in origin.factors.iter().enumerate() {
+            match self.affine.atoms.get(atom) {
+                Some(Atom::Turn(inst)) if self.last_batches.contains_key(inst) => {
+                    let far = factor.checked_mul(self.last_batches[inst])?;
+                    (low, high) = (low + far.min(0), high + far.max(0));
+                }
+                _ => rest = rest.plus(&Linear::variable(atom), factor)?,
+            }
+        }
+        let rest = self.affine.range_of(&rest)?;
+        Some((rest.0.checked_add(low)?, rest.1.checked_add(high)?))
+    }
+
+    /// All sections together have to fit; if they do not, rows are as long as they need be.
+    fn fits(&mut self) -> Result<(), DirectiveError> {
+        let all: u64 = self.found.iter().map(Section::bytes).sum();
+        if all > MAX_BYTES {
+            self.found
+                .iter_mut()
+                .for_each(|section| section.padding = 0);
+        }
         let mut bytes = 0;
         for section in &self.found {
-            bytes += section.bytes;
+            bytes += section.bytes();
             if bytes > MAX_BYTES {
                 let at = self.program.loops[section.number].0;
                 return Err(self.refuse(
@@ -490,6 +568,16 @@ impl Search<'_> {
             let level = held.levels.threads;
             terms.push(term(Ranging::Thread(level), threads.min(share), 1));
             let side_by_side = i128::from(held.schedule.jammed()).min(ceil(share, threads));
+            let spread = match partition.over_blocks {
+                Some(OverBlocks::Cyclic) => blocks,
+                Some(OverBlocks::Block) | None => 1,
+            };
+            if turns.count == Some(share * if spread == 1 { blocks } else { 1 })
+                && share % (threads * spread * side_by_side) == 0
+            {
+                let ahead = (threads - 1) + (side_by_side - 1) * apart;
+                self.last_batches.insert(held.inst, most - 1 - ahead);
+            }
             terms.push(term(Ranging::Copy(held.inst), side_by_side, apart));
         }
         terms.retain(|term| term.count > 1);

@@ -136,6 +136,14 @@ impl Shares {
         };
         let [block, blocks] = [index, extent].map(|number| emit.cast(number, ty));
         let chunk = ceil_div(emit, count, blocks, ty);
+        // Where each block has as many.
+        if let (Some(all), Some(own), Some(blocks)) =
+            (emit.number(count), emit.number(chunk), emit.number(blocks))
+            && own * blocks == all
+        {
+            let lo = emit.binary(BinaryOp::Mul, block, chunk);
+            return Share { lo, count: chunk };
+        }
         // `block * chunk` is below `count` if, and only if, the block is up to this one.
         let one = emit.int(1, ty);
         let last = emit.binary(BinaryOp::Sub, count, one);
@@ -159,10 +167,13 @@ impl Shares {
             return self.loop_of(emit, batches, |shares, emit, batch| {
                 let (own, guard) = shares.in_batch(emit, batch, thread, count, ty);
                 let index = shares.index(emit, own);
-                let region = emit.function.regions.push(Default::default());
-                emit.if_(guard, region);
+                let region = guard.map(|guard| {
+                    let region = emit.function.regions.push(Default::default());
+                    emit.if_(guard, region);
+                    region
+                });
                 Start {
-                    region: Some(region),
+                    region,
                     ..Start::at(index)
                 }
             });
@@ -204,7 +215,7 @@ impl Shares {
                 index: shares.index(emit, iteration),
                 first: shares.index(emit, first),
                 region: None,
-                guard: Some(guard),
+                guard,
             }
         })
     }
@@ -222,7 +233,7 @@ impl Shares {
         }
     }
 
-    /// What a thread has of a batch, and whether that is within the share.
+    /// What a thread has of a batch, and whether that is within the share; none if all are.
     fn in_batch(
         &self,
         emit: &mut Emit<'_>,
@@ -230,12 +241,16 @@ impl Shares {
         thread: Dim,
         count: Value,
         ty: Type,
-    ) -> (Value, Value) {
+    ) -> (Value, Option<Value>) {
         let [thread, threads] = [thread.index, thread.extent].map(|number| emit.cast(number, ty));
         let first = emit.binary(BinaryOp::Mul, batch, threads);
+        let own = emit.binary(BinaryOp::Add, first, thread);
+        let numbers = emit.number(count).zip(emit.number(threads));
+        if numbers.is_some_and(|(count, threads)| count % threads == 0) {
+            return (own, None);
+        }
         let rest = emit.binary(BinaryOp::Sub, count, first);
-        let guard = emit.compare(CompareOp::Lt, thread, rest);
-        (emit.binary(BinaryOp::Add, first, thread), guard)
+        (own, Some(emit.compare(CompareOp::Lt, thread, rest)))
     }
 
     /// A loop; `write` writes the start of a turn.

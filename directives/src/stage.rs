@@ -3,25 +3,26 @@
 //! Before each turn all threads of the block come together at a barrier, behind which nobody reads the elements of the
 //! turn before any more. Then they copy the section of each slice to shared memory, neighbours neighbouring elements,
 //! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read. In the
-//! turn the slice's elements are read from there. The index of the slice is checked as before, and the region does not
-//! write the slice, so that the elements are those that the sequential program reads.
+//! turn the slice's elements are read from there. The index of the slice is checked unless it is proved to be one (`bounds`),
+//! and the region does not write the slice, so that the elements are those that the sequential program reads.
 
 use std::collections::{BTreeMap, HashMap};
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Control, Function, Inst, InstData, Module, Scalar,
+    AddressSpace, BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Module, Scalar,
     SharedData, SharedVar, Type, Unroll, Value, ValueDef,
 };
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
-use crate::emit::{Emit, position_row};
+use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
 use crate::grid::Grid;
 use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::section::{Ranging, Read, Section, sections};
+use crate::transform::replace;
 
 /// A program with barriers where turns begin that stage, and what they stage.
 pub(crate) struct Staged {
@@ -92,6 +93,16 @@ impl Staged {
         &mut self.program.module.functions[self.program.kernel]
     }
 
+    /// Leaves the checks of indices out that were proved for these arguments, which the kernel asserts.
+    pub(crate) fn leave_checks_out(&mut self, proved: &[Inst]) {
+        for &inst in proved {
+            let data = &mut self.function().insts[inst].data;
+            if let InstData::SliceIndex { checked, .. } = data {
+                *checked = false;
+            }
+        }
+    }
+
     /// Puts a barrier before what is in a loop.
     fn barrier_in(&mut self, inst: Inst) -> Inst {
         let function = self.function();
@@ -112,7 +123,7 @@ impl Staged {
         let at = function.insts[inst].location;
         let mut emit = Emit::new(function, at);
         let zero = emit.int(0, Type::U8);
-        let number = emit.cast(zero, Type::U32);
+        let number = emit.value(InstData::Cast { arg: zero }, Type::U32);
         let list = emit.list;
         function.regions[body].insts.splice(0..0, list);
         self.numbers.insert(inst, number);
@@ -126,7 +137,7 @@ impl Staged {
         let layout = types
             .layout(slice.pointee)
             .expect("their elements have a size");
-        let array = types.array(slice.pointee, section.len() as u64);
+        let array = types.array(slice.pointee, section.held() as u64);
         let element = Element {
             ty: slice.pointee,
             in_slice: types.pointer(slice.pointee, slice.space, slice.mutable),
@@ -147,11 +158,11 @@ impl Staged {
     }
 
     /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for: no
-    /// thread then reads or writes besides them.
+    /// thread then reads or writes besides them. The extents of the grid are numbers from there on.
     pub(crate) fn assert_launch(
         &mut self,
         (schedule, known): (&Schedule, &[Known]),
-        (grid, block): (&Grid, Dim3),
+        (grid, block): (&mut Grid, Dim3),
     ) -> Vec<Inst> {
         if self.stages.is_empty() {
             return Vec::new();
@@ -162,22 +173,24 @@ impl Staged {
         let function = &mut module.functions[kernel];
         let at = function.location;
         let mut emit = Emit::new(function, at);
-        let dims = grid.blocks.iter().zip(&schedule.blocks);
-        let dims = dims.chain(grid.threads.iter().zip(&schedule.threads));
+        let mut wanted: Vec<(Value, i128, &str)> = Vec::new();
+        let dims = grid.blocks.iter_mut().zip(&schedule.blocks);
+        let dims = dims.chain(grid.threads.iter_mut().zip(&schedule.threads));
         for (dim, &extent) in dims {
-            emit.is_for(dim.extent, extent.into(), "grid");
+            wanted.push((dim.extent, extent.into(), "grid"));
+            dim.extent = emit.int(extent.into(), Type::U32);
         }
         for (row, extent) in axes.into_iter().zip([block.x, block.y, block.z]) {
-            let own = emit.row(row, Type::U32);
-            emit.is_for(own, extent.into(), "grid");
+            wanted.push((emit.row(row, Type::U32), extent.into(), "grid"));
         }
         for (param, number) in arguments {
             let value = match emit.function.type_of(param).as_scalar() {
                 Some(_) => param,
                 None => emit.len(param),
             };
-            emit.is_for(value, number, "numbers and lengths");
+            wanted.push((value, number, "numbers and lengths"));
         }
+        emit.are_for(&wanted);
         emit.list
     }
 
@@ -196,6 +209,42 @@ impl Staged {
             }
         }
     }
+}
+
+/// A program for arguments of which something is known, which are numbers in it.
+pub(crate) fn for_arguments(program: &Program, known: &[Known]) -> Program {
+    let mut program = program.clone();
+    let numbers = arguments(&program.module, program.function(), known);
+    let function = &mut program.module.functions[program.kernel];
+    let (body, at) = (function.body, function.location);
+    let mut emit = Emit::new(function, at);
+    let (mut new, mut lengths) = (HashMap::new(), HashMap::new());
+    for (param, number) in numbers {
+        let ty = emit.function.type_of(param);
+        if ty.as_scalar().is_some() {
+            new.insert(param, emit.int(number, ty));
+        } else {
+            lengths.insert(param, number);
+        }
+    }
+    let constants = emit.list;
+    let own = function.regions[body].insts.clone();
+    replace(function, &new, &own);
+    let mut asked = Vec::new();
+    function.walk(body, &mut |_, inst| asked.push(inst));
+    for inst in asked {
+        if let InstData::SliceLen { slice } = function.insts[inst].data
+            && let Some(&number) = lengths.get(&slice)
+        {
+            function.insts[inst].data = InstData::Const(Constant::Int(number));
+        }
+        // What is computed of these is a number, too: each operand comes before.
+        if let Some(number) = folded(function, inst) {
+            function.insts[inst].data = InstData::Const(Constant::Int(number));
+        }
+    }
+    function.regions[body].insts.splice(0..0, constants);
+    program
 }
 
 /// The parameters of which something is known: what a number is, and the length of a slice.
@@ -217,14 +266,30 @@ fn arguments(module: &Module, function: &Function, known: &[Known]) -> Vec<(Valu
 }
 
 impl Emit<'_> {
-    /// Ends the launch where a number is another than the one that the kernel was made for.
-    fn is_for(&mut self, value: Value, number: i128, what: &str) {
-        let number = self.int(number, self.function.type_of(value));
-        let same = self.compare(CompareOp::Eq, value, number);
-        let message = format!(
-            "a kernel that stages slices in shared memory is for the {what} that it was made for"
-        );
-        self.assert(same, &message, [value, number]);
+    /// Ends the launch where one of some values is another number than the one that the kernel was made for. Each
+    /// thread asks once for all of them, and where they are others, which.
+    fn are_for(&mut self, wanted: &[(Value, i128, &str)]) {
+        let mut numbers = Vec::new();
+        let mut differ = Vec::new();
+        for &(value, number, _) in wanted {
+            let number = self.int(number, self.function.type_of(value));
+            numbers.push(number);
+            differ.push(self.compare(CompareOp::Ne, value, number));
+        }
+        let either = |a, b| self.binary(BinaryOp::Or, a, b);
+        let Some(any) = differ.into_iter().reduce(either) else {
+            return;
+        };
+        let asserts = self.region(|emit| {
+            for (&(value, _, what), &number) in wanted.iter().zip(&numbers) {
+                let same = emit.compare(CompareOp::Eq, value, number);
+                let message = format!(
+                    "a kernel that stages slices in shared memory is for the {what} that it was made for"
+                );
+                emit.assert(same, &message, [value, number]);
+            }
+        });
+        self.if_(any, asserts);
     }
 }
 
@@ -256,10 +321,10 @@ fn redirect(function: &mut Function, places: Places<'_>, tile: &Tile, read: &Rea
 
 /// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
 fn place_in(emit: &mut Emit<'_>, (grid, numbers): Places<'_>, tile: &Tile, read: &Read) -> Value {
-    let mut pitch = tile.section.len();
+    let pitches = tile.section.pitches(tile.section.padding);
     let (mut number, mut parts) = (0, Vec::new());
-    for (dim, place) in tile.section.dims.iter().zip(&read.places) {
-        pitch /= dim.extent;
+    let dims = tile.section.dims.iter().zip(pitches);
+    for ((dim, pitch), place) in dims.zip(&read.places) {
         number += (place.number - dim.first) * pitch;
         for term in &place.terms {
             let mut part = match term.ranging {
@@ -325,11 +390,16 @@ impl Tile {
         emit.value(data, self.element.in_shared)
     }
 
+    /// The type in which places in the slice are counted.
+    fn counted_in(&self) -> Type {
+        match self.section.is_short {
+            true => Type::I32,
+            false => Type::I64,
+        }
+    }
+
     /// Copies the section to shared memory, as thread `own` of `threads`.
     fn fill(&self, emit: &mut Emit<'_>, origin: Value, own: Value, threads: i128) {
-        let len = self.section.len();
-        let bounds =
-            [0, (len + threads - 1) / threads, 1].map(|number| emit.int(number, Type::U32));
         let origin = match self.section.is_signed {
             true => {
                 let signed = signed_like(emit, origin);
@@ -337,43 +407,105 @@ impl Tile {
             }
             false => origin,
         };
-        let origin = emit.cast(origin, Type::I64);
+        let counted = self.counted_in();
+        let origin = emit.cast(origin, counted);
         let dims = self.section.dims.iter();
         let ahead = dims.map(|dim| dim.first * dim.stride).sum();
-        let ahead = emit.int(ahead, Type::I64);
+        let ahead = emit.int(ahead, counted);
         let origin = emit.binary(BinaryOp::Add, origin, ahead);
+        let rounds = ceil(self.section.len(), threads);
+        if let [rows, row] = self.section.dims[..]
+            && row.extent <= threads
+            && ceil(rows.extent, threads / row.extent) <= rounds
+        {
+            return self.fill_rows(emit, origin, own, threads);
+        }
+        let bounds = [0, rounds, 1].map(|number| emit.int(number, Type::U32));
         emit.for_(bounds, Unroll::Auto, |emit, round| {
             let threads_of_all = emit.int(threads, Type::U32);
             let before = emit.binary(BinaryOp::Mul, round, threads_of_all);
             let number = emit.binary(BinaryOp::Add, before, own);
-            if len % threads == 0 {
-                return self.copy(emit, origin, number);
-            }
-            let len = emit.int(len, Type::U32);
-            let is_there = emit.compare(CompareOp::Lt, number, len);
-            let copy = emit.region(|emit| self.copy(emit, origin, number));
-            emit.if_(is_there, copy);
+            let is_there = (self.section.len() % threads != 0).then(|| {
+                let len = emit.int(self.section.len(), Type::U32);
+                emit.compare(CompareOp::Lt, number, len)
+            });
+            emit.where_(is_there, |emit| self.copy_number(emit, origin, number));
         });
     }
 
-    /// Copies one element, if the slice has it.
-    fn copy(&self, emit: &mut Emit<'_>, origin: Value, number: Value) {
+    /// Copies a section as many rows at a time as there are threads for: which element of a row a thread has stays the same.
+    fn fill_rows(&self, emit: &mut Emit<'_>, origin: Value, own: Value, threads: i128) {
+        let counted = self.counted_in();
+        let (rows, row) = (self.section.dims[0], self.section.dims[1]);
+        let pitch = row.extent + self.section.padding;
+        let at_once = threads / row.extent;
+        let [extent, pitch, at_once_of_all] =
+            [row.extent, pitch, at_once].map(|number| emit.int(number, Type::U32));
+        let first = emit.binary(BinaryOp::Div, own, extent);
+        let column = emit.binary(BinaryOp::Rem, own, extent);
+        let rounds = ceil(rows.extent, at_once);
+        let bounds = [0, rounds, 1].map(|number| emit.int(number, Type::U32));
+        emit.for_(bounds, Unroll::Auto, |emit, round| {
+            let before = emit.binary(BinaryOp::Mul, round, at_once_of_all);
+            let own_row = emit.binary(BinaryOp::Add, before, first);
+            let mut conditions = Vec::new();
+            if at_once * row.extent < threads {
+                conditions.push(emit.compare(CompareOp::Lt, first, at_once_of_all));
+            }
+            if rows.extent % at_once != 0 {
+                let all = emit.int(rows.extent, Type::U32);
+                conditions.push(emit.compare(CompareOp::Lt, own_row, all));
+            }
+            let is_there = emit.all(&conditions);
+            emit.where_(is_there, |emit| {
+                let mut from = origin;
+                for (place, stride) in [(own_row, rows.stride), (column, row.stride)] {
+                    let place = emit.cast(place, counted);
+                    let stride = emit.int(stride, counted);
+                    let ahead = emit.binary(BinaryOp::Mul, place, stride);
+                    from = emit.binary(BinaryOp::Add, from, ahead);
+                }
+                let to = emit.binary(BinaryOp::Mul, own_row, pitch);
+                let to = emit.binary(BinaryOp::Add, to, column);
+                self.copy(emit, from, to);
+            });
+        });
+    }
+
+    /// Copies the element of a number.
+    fn copy_number(&self, emit: &mut Emit<'_>, origin: Value, number: Value) {
+        let counted = self.counted_in();
+        let pitches = self.section.pitches(self.section.padding);
         let (mut rest, mut from) = (number, origin);
+        let mut to = emit.int(0, Type::U32);
         for (position, dim) in self.section.dims.iter().enumerate().rev() {
-            let extent = emit.int(dim.extent, Type::U32);
             let place = match position {
                 0 => rest,
-                _ => emit.binary(BinaryOp::Rem, rest, extent),
+                _ => {
+                    let extent = emit.int(dim.extent, Type::U32);
+                    let place = emit.binary(BinaryOp::Rem, rest, extent);
+                    rest = emit.binary(BinaryOp::Div, rest, extent);
+                    place
+                }
             };
-            rest = match position {
-                0 => rest,
-                _ => emit.binary(BinaryOp::Div, rest, extent),
-            };
-            let place = emit.cast(place, Type::I64);
-            let stride = emit.int(dim.stride, Type::I64);
+            let pitch = emit.int(pitches[position], Type::U32);
+            let ahead = emit.binary(BinaryOp::Mul, place, pitch);
+            to = emit.binary(BinaryOp::Add, to, ahead);
+            let place = emit.cast(place, counted);
+            let stride = emit.int(dim.stride, counted);
             let ahead = emit.binary(BinaryOp::Mul, place, stride);
             from = emit.binary(BinaryOp::Add, from, ahead);
         }
+        let to = if self.section.padding == 0 {
+            number
+        } else {
+            to
+        };
+        self.copy(emit, from, to);
+    }
+
+    /// Copies one element, if the slice has it.
+    fn copy(&self, emit: &mut Emit<'_>, from: Value, to: Value) {
         let slice = self.section.slice;
         let copy = |emit: &mut Emit<'_>| {
             let data = InstData::SliceIndex {
@@ -383,20 +515,26 @@ impl Tile {
             };
             let element = emit.value(data, self.element.in_slice);
             let value = emit.load(element, self.element.ty);
-            let to = self.address(emit, number);
+            let to = self.address(emit, to);
             emit.store(to, value);
         };
-        if self.section.is_within {
-            return copy(emit);
-        }
-        let (zero, len) = (emit.int(0, Type::I64), emit.len(slice));
-        let len = emit.cast(len, Type::I64);
-        let is_behind = emit.compare(CompareOp::Ge, from, zero);
-        let is_before = emit.compare(CompareOp::Lt, from, len);
-        let is_there = emit.binary(BinaryOp::And, is_behind, is_before);
-        let copy = emit.region(copy);
-        emit.if_(is_there, copy);
+        let is_there = (!self.section.is_within).then(|| {
+            // What is below 0 is no number of the unsigned type that a slice has as its length.
+            let unsigned = match self.section.is_short {
+                true => Type::U32,
+                false => Type::U64,
+            };
+            let len = emit.len(slice);
+            let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
+            emit.compare(CompareOp::Lt, from, len)
+        });
+        emit.where_(is_there, copy);
     }
+}
+
+/// A quotient of numbers that are not below 0, rounded up.
+fn ceil(number: i128, by: i128) -> i128 {
+    number / by + i128::from(number % by != 0)
 }
 
 impl Rewrite<'_> {

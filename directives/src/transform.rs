@@ -130,10 +130,7 @@ impl<'p> Transformed<'p> {
         let before = emit.list;
         let own = std::mem::take(&mut function.regions[body].insts);
         let mut emit = Emit::new(function, at);
-        let ahead = emit.binary(BinaryOp::Sub, end, index);
-        let ahead = emit.cast(ahead, counted);
-        let most = emit.int(span, counted);
-        let inner_end = emit.binary(BinaryOp::Min, most, ahead);
+        let inner_end = end_in_tile(&mut emit, [start, index, end], span, counted);
         let [zero, step] = [0, step].map(|number| emit.int(number, counted));
         let mut of_tile = None;
         let inner = emit.for_([zero, inner_end, step], unroll, |emit, place| {
@@ -196,6 +193,23 @@ impl<'p> Transformed<'p> {
         }
         Ok((step, span))
     }
+}
+
+/// Where the loop within a tile ends that begins with `index`: all of the tile where tiles fill the loop.
+fn end_in_tile(
+    emit: &mut Emit<'_>,
+    [start, index, end]: [Value; 3],
+    span: i128,
+    counted: Type,
+) -> Value {
+    let most = emit.int(span, counted);
+    let all = emit.number(end).zip(emit.number(start));
+    if all.is_some_and(|(end, start)| (end - start) % span == 0) {
+        return most;
+    }
+    let ahead = emit.binary(BinaryOp::Sub, end, index);
+    let ahead = emit.cast(ahead, counted);
+    emit.binary(BinaryOp::Min, most, ahead)
 }
 
 /// Whether a loop with this body is ended from within, or one around it ended or continued.

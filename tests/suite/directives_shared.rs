@@ -143,7 +143,7 @@ fn transpose(x: &[u32], z: &[u32], y: &mut [u32], n: usize, m: usize) {
         #[loop_partition(over_tblock, over_thread)]
         for i in 0..m {
             #[loop_partition(over_tblock, over_thread)]
-            #[shared(copyin(x, z))]
+            #[shared(copyin(x, z), nopad)]
             for j in 0..n {
                 y[i * n + j] = x[j * m + i] + z[3 * j + 1];
             }

@@ -29,6 +29,7 @@ mod barrier_votes;
 mod block_orders;
 mod control;
 mod directives;
+pub mod directives_programs;
 pub mod directives_random;
 mod directives_shared;
 mod extensions;
@@ -146,6 +147,7 @@ pub fn cases() -> Vec<Case> {
         math::CASES,
         control::CASES,
         directives::CASES,
+        directives_programs::CASES,
         directives_random::CASES,
         directives_shared::CASES,
         memory::CASES,

@@ -2,6 +2,8 @@
 //! at once, in portions, and a thread has eight places along x. Portions are buffers of the size that constant memory has, or
 //! smaller ones passed by value, which a GPU has in constant memory: what the originals fill before each launch.
 
+pub(crate) mod directed;
+
 use kiln::prelude::*;
 
 use crate::data::{Random, close};

@@ -1,36 +1,21 @@
 //! How warm a chip gets (Rodinia's hotspot): a difference equation on a grid, two steps a launch in shared memory
 //! with a border that shrinks. In `f32` alone: the constants of Rodinia's are of `f64`, and so are its sums.
 
+pub(crate) mod directed;
+
 use std::cell::OnceCell;
 
 use kiln::prelude::*;
 
 use crate::data::{Random, close};
-use crate::{Benchmark, Bound, Checked, Launch, Launcher, Workload};
+use crate::{Benchmark, Bound, Checked, Launch, Launcher, Size, Workload};
 
 pub const HOTSPOT: Benchmark = Benchmark {
     name: "hotspot",
     bound: Bound::Memory,
     source: include_str!("mod.rs"),
     twin: include_str!("twin.cu"),
-    make: |jit, size| {
-        let (side, launches) = size.of((37, 2), (1024, 2), (8192, 4));
-        let mut random = Random::new(6);
-        let heat: Vec<f32> = random
-            .units(side * side)
-            .iter()
-            .map(|x| x + 323.0)
-            .collect();
-        let power = random.units(side * side);
-        Ok(Box::new(Hotspot {
-            side,
-            launches,
-            power: jit.upload(&power)?,
-            heat: [jit.upload(&heat)?, jit.upload(&heat)?],
-            host: (heat, power),
-            wanted: OnceCell::new(),
-        }))
-    },
+    make: |jit, size| Ok(Box::new(Hotspot::new(jit, size)?)),
 };
 
 const BLOCK: usize = 16;
@@ -114,6 +99,25 @@ struct Hotspot {
 }
 
 impl Hotspot {
+    fn new(jit: &Jit, size: Size) -> kiln::Result<Hotspot> {
+        let (side, launches) = size.of((37, 2), (1024, 2), (8192, 4));
+        let mut random = Random::new(6);
+        let heat: Vec<f32> = random
+            .units(side * side)
+            .iter()
+            .map(|x| x + 323.0)
+            .collect();
+        let power = random.units(side * side);
+        Ok(Hotspot {
+            side,
+            launches,
+            power: jit.upload(&power)?,
+            heat: [jit.upload(&heat)?, jit.upload(&heat)?],
+            host: (heat, power),
+            wanted: OnceCell::new(),
+        })
+    }
+
     /// A chip of 0.5 mm, whose cells are 1/1024 of 16 mm however many there are: smaller ones need shorter steps.
     fn chip() -> Chip {
         let (thick, cell, conducts, heat) = (0.0005, 0.016 / 1024.0, 100.0, 1.75e6);

@@ -1,6 +1,8 @@
 //! A step of Jacobi's iteration on a grid, each point the mean of its four neighbours, with tiles and their halo in
 //! shared memory (hiCUDA's jacobi).
 
+pub(crate) mod directed;
+
 use std::cell::OnceCell;
 
 use kiln::prelude::*;

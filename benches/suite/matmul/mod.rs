@@ -1,6 +1,8 @@
 //! `c = a * b` of `f32`, three ways: an element a thread from global memory; 16 x 16 tiles in shared memory (CUDA
 //! guide, "Shared Memory"); tiles of 128 x 128 whose threads each have 8 x 8 elements in registers.
 
+pub(crate) mod directed;
+
 use kiln::prelude::*;
 
 use crate::data::{Random, close};

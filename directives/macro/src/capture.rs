@@ -10,6 +10,8 @@ use syn::{Block, Error, Expr, ExprReference, Pat, PatIdent, Result, Stmt, Type};
 #[derive(Clone)]
 pub(crate) struct Variable {
     pub(crate) kind: Kind,
+    /// How many variables the function declares before it.
+    pub(crate) place: usize,
 }
 
 /// What a region can do with a variable.
@@ -84,7 +86,8 @@ pub(crate) fn add_locals(variables: &mut Variables, block: &Block) -> Result<()>
             } else {
                 kind
             };
-            variables.insert(name.ident.to_string(), Variable { kind });
+            let place = variables.len();
+            variables.insert(name.ident.to_string(), Variable { kind, place });
         }
     }
     Ok(())
@@ -121,7 +124,9 @@ impl Inner<'_> {
             }
             Some(Kind::Scalar(_) | Kind::Untyped | Kind::Part | Kind::Inner) => {}
             None => {
-                self.variables.insert(name.to_string(), Variable { kind });
+                let place = self.variables.len();
+                let variable = Variable { kind, place };
+                self.variables.insert(name.to_string(), variable);
             }
         }
     }

@@ -74,13 +74,18 @@ impl Transform {
 /// What a block reads from shared memory in a turn of a loop.
 pub(crate) struct Shared {
     pub(crate) slices: Vec<Ident>,
+    /// Whether rows there are as long as they need be.
+    unpadded: bool,
 }
 
 impl Shared {
     /// The marks before the loop.
     pub(crate) fn marks(&self) -> TokenStream {
         let slices = &self.slices;
-        quote!(#(::kiln::directives::marks::shared(#slices.len() as u32);)*)
+        let unpadded = self
+            .unpadded
+            .then(|| quote!(::kiln::directives::marks::unpadded();));
+        quote!(#(::kiln::directives::marks::shared(#slices.len() as u32);)* #unpadded)
     }
 }
 
@@ -307,10 +312,22 @@ impl Parse for Shared {
             Error::new(error.span(), message)
         };
         let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner).map_err(whole)?;
+        let mut unpadded = false;
+        if input.peek(Token![,]) {
+            let _: Token![,] = input.parse()?;
+            let clause: Ident = input.parse()?;
+            if clause != "nopad" {
+                let message = "behind `copyin(..)` may be `nopad`, with which rows in shared memory are not longer \
+                               than they need be";
+                return Err(Error::new_spanned(clause, message));
+            }
+            unpadded = true;
+        }
         match slices.is_empty() || !input.is_empty() {
             true => Err(Error::new_spanned(name, message)),
             false => Ok(Shared {
                 slices: slices.into_iter().collect(),
+                unpadded,
             }),
         }
     }

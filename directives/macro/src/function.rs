@@ -66,7 +66,8 @@ fn params_of(function: &ItemFn) -> Result<(Vec<Ident>, Variables)> {
             ));
         };
         let kind = kind_of(&input.ty, name.mutability.is_some(), true);
-        variables.insert(name.ident.to_string(), Variable { kind });
+        let place = names.len();
+        variables.insert(name.ident.to_string(), Variable { kind, place });
         names.push(name.ident.clone());
     }
     add_locals(&mut variables, &function.block)?;
@@ -100,15 +101,14 @@ fn item_of(function: &ItemFn) -> Result<TokenStream> {
     let value = value.unwrap_or_else(|| quote!(()));
     let sequential = without_directives(&function.block);
     let attributes = &function.attrs;
-    let launched = quote! {
-        let __offload = &mut ::kiln::directives::macros::Offload::new(__jit);
+    let run = quote! {
         #(#presents)*
         #statements
         let __result: #result = #value;
         #copies
         ::core::result::Result::Ok((__result, __offload.report()?))
     };
-    let launches = launches(function, &names, &result, &launched);
+    let launches = launches(function, &names, &result, &run);
     Ok(quote! {
         #(#attributes)*
         #[allow(non_camel_case_types, reason = "it has the name of the function")]
@@ -147,7 +147,7 @@ fn launches(
     function: &ItemFn,
     names: &[Ident],
     result: &TokenStream,
-    launched: &TokenStream,
+    run: &TokenStream,
 ) -> TokenStream {
     let (vis, inputs) = (&function.vis, &function.sig.inputs);
     quote! {
@@ -169,7 +169,27 @@ fn launches(
             __jit: &::kiln::prelude::Jit,
             #inputs
         ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
-            #launched
+            let mut __offload = ::kiln::directives::macros::Offload::new(__jit);
+            self.__run(&mut __offload, #(#names),*)
+        }
+
+        /// What a launch with these arguments would copy and launch: kernel regions are verified and become kernels,
+        /// but nothing is copied, compiled or launched. What the function does besides, it does, with slices as they
+        /// are without the regions.
+        ///
+        /// # Errors
+        /// As those of `launch`, but for what a device meets.
+        #vis fn plan(&self, #inputs) -> ::kiln::Result<::kiln::directives::Report> {
+            let mut __offload = ::kiln::directives::macros::Offload::planned();
+            ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
+        }
+
+        fn __run(
+            &self,
+            __offload: &mut ::kiln::directives::macros::Offload<'_>,
+            #inputs
+        ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
+            #run
         }
     }
 }

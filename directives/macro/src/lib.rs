@@ -53,7 +53,7 @@ use proc_macro::TokenStream;
 /// | `#[kernel(tblock(..), thread(..), nowait)]` | on a block | the block runs on a grid of so many blocks and threads, which are expressions; with `nowait` the function goes on meanwhile |
 /// | `#[loop_partition(over_tblock(BLOCK), over_thread)]` | on a `for` in a region | its iterations are distributed, in chunks or with `CYCLIC` in turn |
 /// | `#[loop_partition(.., unsafe(independent))]` | there | the program promises that no iteration depends on another |
-/// | `#[shared(copyin(a, b))]` | there, or on another `for` in a region | before each turn a block copies to shared memory what its threads read of the slices in the turn, and they read it there |
+/// | `#[shared(copyin(a, b))]` | there, or on another `for` in a region | before each turn a block copies to shared memory what its threads read of the slices in the turn, and they read it there; rows there are padded against conflicts of banks, but not with `, nopad` |
 /// | `#[loop_partition(.., coarsen(4))]` | on a loop over threads | a thread executes so many of its iterations side by side, statement by statement |
 /// | `#[loop_transform(tile(16), unroll_and_jam(4), unroll(4))]` | on a `for` in a region | the loop becomes one from tile to tile and one within a tile; so many iterations are executed side by side; the body is written so often |
 /// | `#[singular]` | on a block in a region | one thread of each block executes it |

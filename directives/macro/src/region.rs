@@ -61,10 +61,13 @@ struct Passed {
 
 fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed {
     let mut passed = Passed::default();
-    for (variable, used) in &captures.used {
+    // In the order of the function, as whoever launches the kernel without it finds them.
+    let mut used: Vec<_> = captures.used.iter().collect();
+    used.sort_by_key(|(variable, _)| variables[*variable].place);
+    for (variable, used) in used {
         let ident = Ident::new(variable, span);
         let present = present(variable);
-        match &variables[variable].kind {
+        match &variables[variable.as_str()].kind {
             Kind::Slice { element, .. } => {
                 let mutability = used.writes.then(|| quote!(mut));
                 passed.params.push(quote!(#ident: & #mutability [#element]));

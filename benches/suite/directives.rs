@@ -1,0 +1,234 @@
+//! Sequential loops with directives beside the same programs by hand, in CUDA C++ and as `#[kernel]`s:
+//! `cargo bench -p kiln-suite --bench directives`, on a machine with a CUDA device and nvcc, or on the CPU, where the
+//! `#[kernel]`s are the peer and times are the processor's of all threads.
+//!
+//! - `--filter TEXT`: the programs whose names hold it;
+//! - `--samples N`: how often each is timed, 31 if not said;
+//! - `--size small`, `medium` or `full`: of the input; if not said, `full` on a GPU, else `medium`;
+//! - `--write FOLDER`: no times, but the PTX of the kernels for inputs of the size, as `suite --write` does.
+//!
+//! The ways are timed in one process, in turn, a sample at least a millisecond of work. What is told is the median of the
+//! twin's machine code, and to it the ratios of its PTX through the driver, of the `#[kernel]` with checks, and of the
+//! kernel by directives without checks and with them; then how far the samples' quartiles are apart, and the lines of the
+//! function with directives beside those of its peers. Results are checked first. Programs that directives cannot say yet
+//! are told with the reason.
+
+mod code;
+#[path = "../driver.rs"]
+mod driver;
+mod timing;
+mod twin;
+
+use std::path::PathBuf;
+
+use kiln::core::job::CompileOptions;
+use kiln::core::runtime::DeviceKind;
+use kiln::core::target::Target;
+use kiln::prelude::*;
+use kiln_suite::{
+    DIRECTED, Directed, Launcher, Lines, MISSING, OnJit, Size, Workload, without_checks,
+};
+use serde_json::json;
+use timing::{quartiles, runs_of_a_sample, time};
+use twin::Twins;
+
+struct Options {
+    filter: String,
+    samples: usize,
+    size: Option<Size>,
+    write: Option<PathBuf>,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        filter: String::new(),
+        samples: 31,
+        size: None,
+        write: None,
+    };
+    let mut args = std::env::args().skip(1);
+    while let Some(arg) = args.next() {
+        match arg.as_str() {
+            "--filter" => options.filter = args.next().expect("`--filter` has a text"),
+            "--samples" => {
+                let number = args.next().and_then(|number| number.parse().ok());
+                options.samples = number.expect("`--samples` has a number");
+            }
+            "--size" => {
+                options.size = match args.next().as_deref() {
+                    Some("small") => Some(Size::Small),
+                    Some("medium") => Some(Size::Medium),
+                    Some("full") => Some(Size::Full),
+                    _ => panic!("`--size` has `small`, `medium` or `full`"),
+                };
+            }
+            "--write" => {
+                options.write = Some(args.next().expect("`--write` has a folder").into());
+            }
+            // Cargo's own.
+            "--bench" => {}
+            other => panic!("no option `{other}`"),
+        }
+    }
+    options
+}
+
+fn main() -> kiln::Result<()> {
+    let options = options();
+    let chosen = || {
+        DIRECTED
+            .iter()
+            .filter(|program| program.benchmark.contains(&options.filter))
+    };
+    let device = Device::best()?;
+    let jits = [CompileOptions::default(), without_checks()].map(|compile| {
+        Jit::builder()
+            .device(device.clone())
+            .compile(compile)
+            .build()
+    });
+    let [checked, unchecked] = jits;
+    let (checked, unchecked) = (checked?, unchecked?);
+    let on_gpu = checked.device().info().kind == DeviceKind::Cuda;
+    let size = if on_gpu { Size::Full } else { Size::Medium };
+    let size = options.size.unwrap_or(size);
+    if let Some(folder) = &options.write {
+        return code::write_directed(folder, checked.target(), chosen(), size);
+    }
+    let twins = match checked.target() {
+        Target::Ptx(target) => Twins::compile(chosen().map(|p| p.benchmark().twin), target.sm),
+        _ => Twins::default(),
+    };
+    println!(
+        "{:<28} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
+        "program", "peer, ms", "its PTX", "#[kernel]", "unchecked", "checked", "spread", "lines"
+    );
+    let mut rows = Vec::new();
+    for program in chosen() {
+        let row = measure(
+            program,
+            [&checked, &unchecked],
+            &twins,
+            size,
+            options.samples,
+        )?;
+        row.print();
+        rows.push(row);
+    }
+    for (program, missing) in MISSING {
+        println!("{program:<28} missing: {missing}");
+    }
+    for row in &rows {
+        println!("{}", row.json());
+    }
+    Ok(())
+}
+
+/// Medians of a program, in milliseconds a run.
+struct Row {
+    program: &'static Directed,
+    checked: f64,
+    unchecked: f64,
+    /// The `#[kernel]` with checks.
+    by_hand: f64,
+    /// nvcc's machine code, and its PTX through the driver.
+    nvcc: Option<(f64, f64)>,
+    /// The largest distance of quartiles, as a part of the median.
+    spread: f64,
+}
+
+impl Row {
+    /// Lines with directives, of the `#[kernel]`s and of the twins of the program's folder.
+    fn lines(&self) -> [usize; 3] {
+        let benchmark = self.program.benchmark();
+        let Lines { kiln, twin } = benchmark.lines();
+        [Lines::of(self.program.source, "").kiln, kiln, twin]
+    }
+
+    fn print(&self) {
+        let peer = self
+            .nvcc
+            .map_or(self.by_hand, |(machine_code, _)| machine_code);
+        let ratio = |time: f64| format!("{:.3}", time / peer);
+        let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
+        println!(
+            "{:<28} {peer:>10.4} {ptx:>10} {:>10} {:>10} {:>10} {:>7.1}% {:>12}",
+            self.program.benchmark,
+            ratio(self.by_hand),
+            ratio(self.unchecked),
+            ratio(self.checked),
+            100.0 * self.spread,
+            self.lines().map(|lines| lines.to_string()).join("/"),
+        );
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let [directives, kiln, twin] = self.lines();
+        json!({
+            "name": format!("directives/{}", self.program.benchmark),
+            "unit": "ms",
+            "checked": self.checked,
+            "unchecked": self.unchecked,
+            "kernel": self.by_hand,
+            "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
+            "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
+            "spread": self.spread,
+            "lines": { "directives": directives, "kiln": kiln, "twin": twin },
+        })
+    }
+}
+
+fn measure(
+    program: &'static Directed,
+    [checked, unchecked]: [&Jit; 2],
+    twins: &Twins,
+    size: Size,
+    samples: usize,
+) -> kiln::Result<Row> {
+    let benchmark = program.benchmark();
+    // Which of the two inputs is run, and how.
+    type Way<'a> = (usize, Box<dyn Launcher + 'a>);
+    let mut inputs: [Box<dyn Workload>; 2] = [
+        program.make(checked, size)?,
+        (benchmark.make)(checked, size)?,
+    ];
+    let mut ways: Vec<Way<'_>> = vec![
+        (0, Box::new(OnJit(checked))),
+        (0, Box::new(OnJit(unchecked))),
+        (1, Box::new(OnJit(checked))),
+    ];
+    for twin in twins.of(benchmark.twin).into_iter().flatten() {
+        ways.push((1, Box::new(twin)));
+    }
+    let mut runs = Vec::new();
+    for (input, way) in &mut ways {
+        let workload = &mut inputs[*input];
+        workload.reset(way.as_mut())?;
+        workload.run(way.as_mut())?;
+        if let Err(error) = workload.check() {
+            panic!("{}: {error}", program.benchmark);
+        }
+        runs.push(runs_of_a_sample(checked, workload.as_mut(), way.as_mut())?);
+    }
+    let mut times = vec![Vec::new(); ways.len()];
+    for _ in 0..samples {
+        for (((input, way), times), &runs) in ways.iter_mut().zip(&mut times).zip(&runs) {
+            let workload = inputs[*input].as_mut();
+            times.push(time(checked, workload, way.as_mut(), runs)?);
+        }
+    }
+    let spread = times
+        .iter_mut()
+        .map(|times| quartiles(times))
+        .map(|[low, median, high]| (high - low) / median)
+        .fold(0.0, f64::max);
+    let median = |way: usize| times[way][times[way].len() / 2];
+    Ok(Row {
+        program,
+        checked: median(0),
+        unchecked: median(1),
+        by_hand: median(2),
+        nvcc: (times.len() > 3).then(|| (median(3), median(4))),
+        spread,
+    })
+}

@@ -1,0 +1,109 @@
+//! Banks of shared memory: how often warps go to them for what a block copies and reads, and rows that are longer than they
+//! need be so that they go less often.
+//!
+//! Neighbouring words of 4 bytes lie in neighbouring ones of 32 banks, each of which gives a warp one word at a time (CUDA
+//! guide, "Shared Memory"). Where a warp reads along a column of a box whose rows have 32 words, all come from one bank, one
+//! after the other; with a word more in each row each comes from its own.
+
+use std::collections::HashSet;
+
+use crate::section::{Ranging, Section};
+
+/// Threads of a warp, and banks.
+const WARP: usize = 32;
+/// Bytes of a word.
+const WORD: i128 = 4;
+
+/// How many elements more than it needs a row of a section has in shared memory: the fewest with which the warps of a
+/// block go to banks least often.
+pub(crate) fn padding(section: &Section, threads: &[u32]) -> i128 {
+    if section.dims.len() < 2 {
+        return 0;
+    }
+    let most = WARP as i128 * WORD / section.element_bytes.clamp(1, WORD);
+    let turns = (0..most).map(|padding| (turns(section, threads, padding), padding));
+    turns.min().map_or(0, |(_, padding)| padding)
+}
+
+/// How often the warps of a block go to a bank, for each read of a section and for the first elements that are copied.
+pub(crate) fn turns(section: &Section, threads: &[u32], padding: i128) -> usize {
+    let pitches = section.pitches(padding);
+    let count: usize = threads.iter().map(|&extent| extent as usize).product();
+    let mut turns = 0;
+    let mut add = |place: &dyn Fn(usize) -> Option<i128>| {
+        for first in (0..count).step_by(WARP) {
+            let lanes = first..count.min(first + WARP);
+            let places: Vec<i128> = lanes.filter_map(place).collect();
+            turns += of_warp(&places, section.element_bytes);
+        }
+    };
+    for read in &section.reads {
+        add(&|thread| {
+            let mut sum = 0;
+            for (place, pitch) in read.places.iter().zip(&pitches) {
+                for term in &place.terms {
+                    if let Ranging::Thread(level) = term.ranging {
+                        let own = along(thread, threads, level);
+                        if own >= term.count {
+                            return None;
+                        }
+                        sum += term.factor * own * pitch;
+                    }
+                }
+            }
+            Some(sum)
+        });
+    }
+    add(&|thread| {
+        let mut rest = thread as i128;
+        let mut sum = 0;
+        for (dim, pitch) in section.dims.iter().zip(&pitches).rev() {
+            sum += rest % dim.extent * pitch;
+            rest /= dim.extent;
+        }
+        (rest == 0).then_some(sum)
+    });
+    turns
+}
+
+/// Where a thread is along a dimension of its block.
+fn along(thread: usize, threads: &[u32], level: usize) -> i128 {
+    let inner = threads[level + 1..].iter().map(|&extent| extent as usize);
+    let inner: usize = inner.product();
+    (thread / inner % threads[level] as usize) as i128
+}
+
+/// How often a warp goes to the bank to which it goes most often, for elements at these places: at once for as many
+/// threads as have 128 bytes.
+fn of_warp(places: &[i128], bytes: i128) -> usize {
+    let at_once = (WARP as i128 * WORD / bytes.max(WORD)).max(1) as usize;
+    let part = |places: &[i128]| {
+        let words: HashSet<i128> = places
+            .iter()
+            .flat_map(|place| place * bytes / WORD..=(place * bytes + bytes - 1) / WORD)
+            .collect();
+        let mut banks = [0; WARP];
+        for word in words {
+            banks[word.rem_euclid(WARP as i128) as usize] += 1;
+        }
+        banks.into_iter().max().unwrap_or(0)
+    };
+    places.chunks(at_once).map(part).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::of_warp;
+
+    #[test]
+    fn a_warp_goes_to_a_bank_for_each_of_its_words() {
+        let strided = |stride: i128| -> Vec<i128> { (0..32).map(|lane| lane * stride).collect() };
+        for (stride, times) in [(0, 1), (1, 1), (2, 2), (16, 16), (32, 32), (33, 1)] {
+            assert_eq!(of_warp(&strided(stride), 4), times, "{stride}");
+        }
+        // Two words each, by half a warp at a time; four bytes of a word for four threads.
+        assert_eq!(of_warp(&strided(1), 8), 2);
+        assert_eq!(of_warp(&strided(1), 1), 1);
+        assert_eq!(of_warp(&[], 4), 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! Kernels that stage slices: what is left out of them for the numbers of a launch, and rows in shared memory.
+
+use kiln::directives::{Known, Program, Schedule, marks};
+use kiln::prelude::*;
+
+fn smooth_program() -> kiln::Result<Program> {
+    #[device_fn]
+    fn smooth(x: &[f32], y: &mut [f32], n: usize) {
+        marks::partition(1, 1);
+        marks::shared(x.len() as u32);
+        for i in 1..n - 1 {
+            y[i] = x[i - 1] + x[i] + x[i + 1];
+        }
+    }
+    Program::of(&DeviceFn::of::<smooth>()?)
+}
+
+/// The text of the kernel for slices of a length and a number of elements.
+fn text(program: &Program, schedule: &Schedule, len: u64, n: i128) -> kiln::Result<String> {
+    let known = [Known::Length(len), Known::Length(len), Known::Number(n)];
+    Ok(program.apply_for(schedule, &known)?.module().to_string())
+}
+
+fn count(text: &str, what: &str) -> usize {
+    text.matches(what).count()
+}
+
+/// `if` for who asks whether the launch is the one, and for parts that are not there for all.
+#[test]
+fn full_shares_have_no_guards() -> kiln::Result<()> {
+    let program = smooth_program()?;
+    let schedule = program.schedule(&[4], &[32]);
+    let full = text(&program, &schedule, 130, 130)?;
+    // The second round of copies, and the launch.
+    assert_eq!(count(&full, " if "), 2, "{full}");
+    let rest = text(&program, &schedule, 129, 129)?;
+    // And an iteration, and the end of the slice.
+    assert_eq!(count(&rest, " if "), 4, "{rest}");
+    Ok(())
+}
+
+#[test]
+fn proved_indices_are_not_checked() -> kiln::Result<()> {
+    let program = smooth_program()?;
+    let schedule = program.schedule(&[4], &[32]);
+    let checked = |text: &str| count(text, "slice_index ") - count(text, "slice_index unchecked ");
+    for n in [130, 129, 3] {
+        let proved = text(&program, &schedule, n as u64, n)?;
+        assert_eq!(checked(&proved), 0, "{proved}");
+    }
+    // `x[i + 1]` is there up to the last but one.
+    let one_less = text(&program, &schedule, 129, 130)?;
+    assert_eq!(checked(&one_less), 1, "{one_less}");
+    Ok(())
+}
+
+#[test]
+fn rows_are_padded_where_a_warp_reads_a_column() -> kiln::Result<()> {
+    #[device_fn]
+    fn transpose(x: &[f32], y: &mut [f32], n: usize) {
+        marks::partition(1, 1);
+        for i in 0..n {
+            marks::partition(1, 1);
+            marks::shared(x.len() as u32);
+            for j in 0..n {
+                y[i * n + j] = x[j * n + i];
+            }
+        }
+    }
+    #[device_fn]
+    fn copy(x: &[f32], y: &mut [f32], n: usize) {
+        marks::partition(1, 1);
+        for i in 0..n {
+            marks::partition(1, 1);
+            marks::shared(x.len() as u32);
+            for j in 0..n {
+                y[i * n + j] = x[i * n + j];
+            }
+        }
+    }
+    let known = [Known::Length(4096), Known::Length(4096), Known::Number(64)];
+    let section = |program: &Program| -> kiln::Result<_> {
+        let schedule = program.schedule(&[2, 2], &[32, 32]);
+        Ok(program.sections(&schedule, &known)?.remove(0))
+    };
+    let program = Program::of(&DeviceFn::of::<transpose>()?)?;
+    let schedule = program.schedule(&[2, 2], &[32, 32]);
+    let mut unpadded: Schedule = schedule.to_string().replace("(0)", "(0) nopad").parse()?;
+    assert_eq!(
+        unpadded.to_string().replace(" nopad", ""),
+        schedule.to_string()
+    );
+    assert_eq!(program.sections(&unpadded, &known)?[0].padding(), 0);
+    unpadded.loops[1].unpadded = false;
+    assert_eq!(unpadded, schedule);
+    let column = section(&program)?;
+    assert_eq!(
+        column.to_string(),
+        "`x` in loop 1: 32 x 32 elements, strides 64 x 1, rows padded by 1"
+    );
+    assert_eq!((column.padding(), column.bytes()), (1, 4 * 32 * 33));
+    let row = section(&Program::of(&DeviceFn::of::<copy>()?)?)?;
+    assert_eq!((row.padding(), row.bytes()), (0, 4 * 32 * 32));
+    Ok(())
+}
+
+#[test]
+fn every_program_with_directives_is_a_case_of_the_suite() {
+    let programs: Vec<&str> = kiln_suite::DIRECTED
+        .iter()
+        .map(|program| program.benchmark)
+        .collect();
+    assert_eq!(suite::directives_programs::NAMES, programs);
+}
