@@ -46,6 +46,31 @@ fn before_row<T: Num, F: Fn(T, T) -> T>(
     before
 }
 
+/// Running sums of the elements of a thread, from where rows begin in them, and whether one does.
+#[device_fn]
+fn from_beginnings<T: Num, F: Fn(T, T) -> T>(
+    items: [T; ITEMS],
+    first: usize,
+    row: usize,
+    op: F,
+) -> ([T; ITEMS], bool) {
+    let (mut sums, mut sum) = (items, items[0]);
+    let (mut column, mut has_begun) = (first, first == 0);
+    #[unroll]
+    for i in 1..ITEMS {
+        column += 1;
+        if column == row {
+            column = 0;
+            has_begun = true;
+            sum = items[i];
+        } else {
+            sum = op(sum, items[i]);
+        }
+        sums[i] = sum;
+    }
+    (sums, has_begun)
+}
+
 /// A tile of running sums.
 #[device_fn]
 fn scan_tile<T: Num, F: Fn(T, T) -> T>(
@@ -62,22 +87,11 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
     let (thread, memory) = (thread_idx().x, shared!([T; TILE]));
     let (left, from_warp) = (shared!([(bool, T); 1]), shared!([T; 1]));
     let tile = tile_by_ticket(state);
-    let mut items = loaded(x, tile * TILE, none, memory);
-    // How far the first element is from its row's beginning, and then the others.
+    let items = loaded(x, tile * TILE, none, memory);
+    // How far the thread's first element is from its row's beginning.
     let first = (tile * TILE + thread * ITEMS) % row;
-    let (mut column, mut has_begun, mut sum) = (first, first == 0, items[0]);
-    #[unroll]
-    for i in 1..ITEMS {
-        column += 1;
-        if column == row {
-            column = 0;
-            has_begun = true;
-            sum = items[i];
-        } else {
-            sum = op(sum, items[i]);
-        }
-        items[i] = sum;
-    }
+    let (mut items, has_begun) = from_beginnings(items, first, row, |a, b| op(a, b));
+    let sum = items[ITEMS - 1];
     let combine = |a: (bool, T), b: (bool, T)| if b.0 { b } else { (a.0, op(a.1, b.1)) };
     let before_thread = block_exclusive_scan((has_begun, sum), (false, none), |a, b| combine(a, b));
     if thread + 1 == BLOCK as usize {

@@ -181,7 +181,8 @@ impl CheckedCopy {
 }
 
 /// Switches off the lints that recommend what kernels do not have: iterators, and methods that are
-/// not of the device; and that which tells of methods that Rust will have one day, whose names Kiln's are for that.
+/// not of the device; that which tells of methods that Rust will have one day, whose names Kiln's are for that; and those that
+/// tell of lifetimes, as those that a result leaves out are given a name.
 pub(crate) fn unfit_lints() -> TokenStream {
     quote! {
         #[allow(
@@ -200,6 +201,8 @@ pub(crate) fn unfit_lints() -> TokenStream {
             clippy::redundant_closure_call,
             clippy::match_like_matches_macro,
             clippy::too_many_arguments,
+            clippy::needless_lifetimes,
+            clippy::elidable_lifetime_names,
             reason = "they recommend what kernels do not have, or tell of what they have"
         )]
     }
