@@ -2,8 +2,8 @@
 //!
 //! A driver takes 8 to 10 ms for the first allocation from any pool, whatever its size, and a third of one for the
 //! first by `cuMemAlloc` (`benches/RESULTS.md`): a program that allocates, launches, reads and ends never needs the
-//! pool. So a context's first [`FIRST`] allocations are plain ones, until one of these is freed; from then on memory is
-//! the pool's.
+//! pool, also if it drops buffers meanwhile. So a context's first [`FIRST`] allocations are plain ones; from then on memory
+//! is the pool's.
 //!
 //! `cuMemFree` waits for the device, and whoever drops a buffer does not. So a first buffer is either live or given up,
 //! and what is given up is listed with the stream whose work is behind all uses of it:
@@ -119,7 +119,6 @@ impl CudaContext {
         if !first.forget(address) {
             return false;
         }
-        first.left = 0;
         if let Some(bytes) = self.allocations.lock().remove(address) {
             let turn = first.turns;
             first.given_up.push(GivenUp {
