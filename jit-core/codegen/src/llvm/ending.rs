@@ -4,9 +4,10 @@
 //! compiles then works with what is gone, and ends the process in its own way ("pure virtual method called", a signal;
 //! llvm/llvm-project#132452). So a handler is registered (`atexit`) that comes before the destructors: from there on
 //! nothing is compiled any more, and compiles under way have [`GRACE`] to come to their end. What is then still in LLVM is
-//! parked where it is (`park.rs`), and whoever waits for it is told. The program ends with the status that it gave.
+//! parked where it is (`park.rs`), and whoever waits for it is told. The program ends with the status that it gave. What is
+//! no compile, or has its result already, is not parked but ends by itself, and is waited for longer ([`SOON`]).
 //!
-//! The handler waits for no more than [`GRACE`] and [`PARKING`] together, so it comes to its end wherever `exit` was called:
+//! The handler waits for no more than [`GRACE`], [`PARKING`] and [`SOON`] together, so it comes to its end wherever `exit` was called:
 //! in a hook, whose compile is the thread's own and is not waited for, or on a thread that a hook waits for. What is in a
 //! hook for longer, or cannot be parked, goes on at its own risk. A child of `fork` has none of its parent's compiles.
 
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use super::park::park;
 
@@ -24,6 +25,9 @@ const GRACE: Duration = Duration::from_millis(200);
 
 /// How long it is tried to park those that take longer, all together.
 const PARKING: Duration = Duration::from_secs(1);
+
+/// How long what ends by itself may take besides. It takes milliseconds where a processor is free for it.
+const SOON: Duration = Duration::from_secs(5);
 
 /// How long a compile that is given up waits for its turn to be parked.
 const TURN: Duration = Duration::from_secs(60);
@@ -60,6 +64,8 @@ struct UnderWay {
     process: u32,
     /// The thread, if it is one of its own and nobody waits for its end.
     thread: Option<JoinHandle<()>>,
+    /// Whether it ends by itself: no compile, or one that has its result.
+    ends_soon: bool,
     /// Tells who waits for the compile that there will be nothing.
     give_up: Box<dyn Fn() + Send>,
 }
@@ -130,6 +136,7 @@ impl Compiles {
         self.under_way.push(UnderWay {
             number: self.begun,
             process: std::process::id(),
+            ends_soon: thread.is_none(),
             thread,
             give_up: Box::new(give_up),
         });
@@ -140,7 +147,11 @@ impl Compiles {
 impl Begun {
     /// Waits until the thread is at its end, if nobody has parked it.
     pub(super) fn join(self) {
-        if let Some(thread) = self.thread() {
+        let thread = of(&mut COMPILES.lock(), self.0).and_then(|compile| {
+            compile.ends_soon = true;
+            compile.thread.take()
+        });
+        if let Some(thread) = thread {
             // A panic was caught on the thread.
             let _ = thread.join();
         }
@@ -204,11 +215,7 @@ extern "C" fn end() {
     if std::mem::replace(&mut compiles.is_ending, true) {
         return;
     }
-    while compiles.under_way.iter().any(UnderWay::is_busy) {
-        if ONE_LESS.wait_until(&mut compiles, until).timed_out() {
-            break;
-        }
-    }
+    wait_while(&mut compiles, until, UnderWay::is_busy);
     IS_OVER.store(true, Ordering::Release);
     let until = Instant::now() + PARKING;
     for compile in compiles
@@ -226,11 +233,61 @@ extern "C" fn end() {
         }
         (compile.give_up)();
     }
+    let ends = |compile: &UnderWay| compile.ends_soon && compile.is_busy();
+    wait_while(&mut compiles, Instant::now() + SOON, ends);
+}
+
+/// Waits while any that is under way is so, or until a time.
+#[cfg(unix)]
+fn wait_while(
+    compiles: &mut MutexGuard<'_, Compiles>,
+    until: Instant,
+    is_so: impl Fn(&UnderWay) -> bool,
+) {
+    while compiles.under_way.iter().any(&is_so) {
+        if ONE_LESS.wait_until(compiles, until).timed_out() {
+            return;
+        }
+    }
 }
 
 /// Keeps a compile's thread from coming back to LLVM once the process ends. To be called where it holds nothing of others'.
 pub(super) fn stay_if_over() {
     while IS_OVER.load(Ordering::Acquire) && OWN.get() != 0 {
         thread::park();
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Longer than compiles are waited for, as it cannot be parked; a compile itself is not.
+    #[test]
+    fn what_ends_by_itself_is_waited_for() {
+        static LIST: Mutex<Compiles> = Mutex::new(Compiles {
+            is_ending: false,
+            begun: 0,
+            under_way: Vec::new(),
+        });
+        let ends = |compile: &UnderWay| compile.ends_soon && compile.is_busy();
+        let mut list = LIST.lock();
+        let compile = thread::spawn(|| thread::park_timeout(Duration::from_secs(60)));
+        let stays = compile.thread().clone();
+        list.add(Some(compile), || ());
+        let start = Instant::now();
+        wait_while(&mut list, start + SOON, ends);
+        assert!(start.elapsed() < SOON, "nobody waits for a compile here");
+        let ending = list.add(None, || ()).0;
+        let work = thread::spawn(move || {
+            thread::sleep(2 * GRACE);
+            LIST.lock().under_way.retain(|work| work.number != ending);
+            ONE_LESS.notify_all();
+        });
+        wait_while(&mut list, Instant::now() + SOON, ends);
+        assert_eq!(list.under_way.len(), 1);
+        drop(list);
+        stays.unpark();
+        work.join().expect("it does not panic");
     }
 }
