@@ -64,7 +64,7 @@ struct UnderWay {
     process: u32,
     /// The thread, if it is one of its own and nobody waits for its end.
     thread: Option<JoinHandle<()>>,
-    /// Whether it ends by itself: no compile, or one that has its result.
+    /// Set of what ends by itself: of no compile, and of one that has its result.
     ends_soon: bool,
     /// Tells who waits for the compile that there will be nothing.
     give_up: Box<dyn Fn() + Send>,
