@@ -21,11 +21,11 @@ pub(crate) use look_back::{scan_all, scan_all_sums};
 use rows::{scan_rows_products, scan_rows_sums};
 pub(crate) use select::select_of;
 
-/// The most elements of a tile.
-const TILE: usize = 4096;
+/// More elements than any tile has: the last one may count that far beyond the last element.
+const BEYOND: usize = 4096;
 
 /// The most elements that are counted, with those that the last tile has no more of.
-pub(crate) const MOST: usize = u32::MAX as usize - TILE;
+pub(crate) const MOST: usize = u32::MAX as usize - BEYOND;
 
 impl<T: Element> Array<T> {
     /// As [`ArrayError::TooMany`] if there are more elements than an operation has indices for.

@@ -40,12 +40,17 @@ const WRITTEN: &str = "__kiln_ow";
 
 /// The names of the variables of a function.
 pub(crate) fn variables(body: &Block, signature: &Signature) -> HashSet<String> {
+    let variables = all_variables(body, signature);
+    variables.names.iter().map(ToString::to_string).collect()
+}
+
+fn all_variables(body: &Block, signature: &Signature) -> Variables {
     let mut variables = Variables::default();
     variables.visit_block(body);
     for param in &signature.params {
         variables.visit_param(&param.pattern, param.is_closure);
     }
-    variables.names.iter().map(ToString::to_string).collect()
+    variables
 }
 
 /// A body whose literals tell their types.
@@ -66,11 +71,7 @@ impl CheckedCopy {
         crate::panic::open(&mut body);
         crate::ranges::open(&mut body);
         crate::chain::open(&mut body);
-        let mut variables = Variables::default();
-        variables.visit_block(&body);
-        for param in &signature.params {
-            variables.visit_param(&param.pattern, param.is_closure);
-        }
+        let variables = all_variables(&body, signature);
         let mut mark = Mark {
             numbers: Numbers::of(&body, signature),
             operators: Vec::new(),

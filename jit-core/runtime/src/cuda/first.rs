@@ -18,8 +18,8 @@ use super::context::CudaContext;
 use super::error::DriverError;
 use super::stream::StreamHandle;
 
-/// How many allocations may be plain. `cuMemAlloc` takes 0.13 ms of each, a hundred times what the pool takes: together
-/// they cost a fifth of what the pool's first allocation does.
+/// How many allocations may be plain. `cuMemAlloc` takes 0.01 to 0.13 ms of each, many times what the pool takes: together
+/// they cost a fifth of what the pool's first allocation does, at most.
 const FIRST: usize = 16;
 
 /// What a context knows of its first buffers.
