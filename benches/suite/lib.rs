@@ -148,6 +148,7 @@ pub const BENCHMARKS: &[Benchmark] = &[
     lud::LUD,
     lud::REMAINDER,
     jacobi::JACOBI,
+    transpose::TRANSPOSE,
     coulomb::COULOMB,
     coulomb::REMAINDER,
     coulomb::BY_VALUE,

@@ -16,6 +16,7 @@
 //! | what | where |
 //! |---|---|
 //! | functions that are called: their bodies in place of calls, before all else | `calls.rs`, `references.rs` |
+//! | what the kernel says twice: computed once, so that a condition on it is one on the index | `once.rs` |
 //! | what variables are in loops, where it says that an element of an array of known length is there: no question is needed | `ranges.rs` |
 //! | loops with a counter: `for` and `while i < n { ..; i += step }`, also `while i + 4 <= n` | `counter.rs` |
 //! | variables that a loop halves, doubles, counts down, or moves on beside its counter | `carried.rs` |
@@ -48,6 +49,7 @@ mod conditions;
 mod counter;
 mod gathers;
 mod lanes;
+mod once;
 mod proof;
 mod ranges;
 mod references;
@@ -111,6 +113,9 @@ pub fn bounds_checks() -> Hook {
 fn move_checks(module: &mut Module, target: &Target) {
     let on_cpu = matches!(target, Target::Cpu(_));
     calls::make(module);
+    for (_, function) in module.functions.iter_mut() {
+        once::make(function, &module.intrinsics);
+    }
     ranges::make(module);
     let meeting = versions::meeting(module);
     for (_, function) in module.functions.iter_mut() {

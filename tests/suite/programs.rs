@@ -34,6 +34,7 @@ programs! {
     lud: "lud",
     lud_remainder: "lud, remainder",
     jacobi: "jacobi",
+    transpose: "transpose",
     coulomb: "coulomb",
     coulomb_remainder: "coulomb, remainder",
     coulomb_by_value: "coulomb, by value",

@@ -1,7 +1,7 @@
 //! Counted loops: `for` of the IR, and `while i < n { ..; i += step }`, also `while i + 4 <= n`.
 
 use kiln_compiler::ir::{
-    BinaryOp, CompareOp, Control, Function, Inst, InstData, Region, Scalar, UnaryOp, Value,
+    BinaryOp, CompareOp, Control, Function, Inst, InstData, Region, Scalar, UnaryOp, Unroll, Value,
     ValueDef, Var,
 };
 
@@ -88,18 +88,22 @@ impl Counter {
     }
 }
 
-/// Whether a loop is known to make few turns.
+/// Whether a loop is known to make few turns, or to be unrolled as its kernel asks for it.
 pub(super) fn has_few_turns(function: &Function, the_loop: Inst) -> bool {
-    let Control::For {
-        bounds: [start, end, _],
-        ..
-    } = function.insts[the_loop].data.control()
-    else {
+    let Control::For { bounds, .. } = function.insts[the_loop].data.control() else {
         return false;
     };
-    let [start, end] = [start, end].map(|bound| known_integer(function, bound));
-    match (start, end) {
-        (Some(start), Some(end)) => (end - start).abs() < SHORT,
+    let is_asked = matches!(
+        function.insts[the_loop].data,
+        InstData::For {
+            unroll: Unroll::Full,
+            ..
+        }
+    );
+    match bounds.map(|bound| known_integer(function, bound)) {
+        [Some(start), Some(end), Some(step)] if step != 0 => {
+            is_asked || end.abs_diff(start) / step.unsigned_abs() < SHORT.unsigned_abs()
+        }
         _ => false,
     }
 }

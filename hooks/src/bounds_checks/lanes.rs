@@ -653,23 +653,27 @@ fn end_above(function: &Function, index: Value) -> Option<Value> {
     }
 }
 
-/// Whether an index is one of a thread, of which no guard says more; of an array also what follows from how many
-/// threads there are.
+/// Whether an index is one of a thread, of which no guard says more; of an array also what follows from how many threads
+/// there are, and in turns of a known number that of a slice, too.
 pub(super) fn is_of_thread(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> bool {
     let is_shaped = |product: &Product| {
         let counter = product.counter.map(|counter| &counters[counter]);
-        let is_lane = |counter: &&Counter| match counter.counts {
-            Counts::Lane(value) => before.guards.iter().all(|guard| guard.value != value),
-            Counts::Index(_) => false,
+        let is_unguarded = |counter: &&Counter| {
+            let (Counts::Lane(value) | Counts::Index(value)) = counter.counts;
+            before.guards.iter().all(|guard| guard.value != value)
         };
-        let counter = counter.filter(is_lane).filter(|_| product.value.is_none());
+        let counter = counter.filter(is_unguarded);
+        let counter = counter.filter(|_| product.value.is_none());
         counter.is_some_and(|counter| {
             [counter.first, counter.last]
                 .iter()
                 .all(|&end| is_of_shape(before, end))
         })
     };
-    if before.is_of_array && sum.terms.keys().all(is_shaped) {
+    let is_turn = |counter: usize| matches!(counters[counter].counts, Counts::Index(_));
+    // What is taken off a slice's index may be what keeps threads at an edge out.
+    let is_of_turns = sum.constant >= 0 && sum.counters().any(is_turn);
+    if (before.is_of_array || is_of_turns) && sum.terms.keys().all(is_shaped) {
         return true;
     }
     let mut terms = sum.terms.iter();

@@ -24,7 +24,7 @@ use kiln_compiler::ir::{Inst, InstCopy, InstData, Region, Type, Unroll, Value};
 use super::before::{Before, Inside, Truth};
 use super::clamped;
 use super::counter::{Counts, has_few_turns};
-use super::proof::Proof;
+use super::proof::{Proof, known_length};
 use super::sum::{Sum, Wide};
 use super::versions::Versions;
 
@@ -164,20 +164,31 @@ impl Versions<'_> {
         looped
     }
 
-    /// Whether threads meet between checks, in no loop.
+    /// Whether threads meet between checks, and each loop makes a few turns in which it accesses slices: what else it
+    /// accesses is not checked in it anyway.
     fn is_cut(&self) -> bool {
-        let (mut checks, mut is_cut, mut loops) = (0, false, false);
+        let (mut checks, mut is_cut, mut is_long) = (0, false, false);
         let mut cut_at = None;
         self.function.walk(self.function.body, &mut |_, inst| {
             let data = &self.function.insts[inst].data;
-            loops |= data.is_loop();
+            is_long |= data.is_loop() && !self.is_short_walk(inst);
             checks += usize::from(data.check().is_some());
             if checks > 0 && self.meets(inst) {
                 cut_at.get_or_insert(checks);
             }
             is_cut |= cut_at.is_some_and(|at| checks > at);
         });
-        is_cut && !loops
+        is_cut && !is_long
+    }
+
+    /// Whether a loop makes few turns, in which it checks indices of slices.
+    fn is_short_walk(&self, the_loop: Inst) -> bool {
+        let inside = Inside::of(self.function, the_loop);
+        let is_slice = |inst: Inst| {
+            let check = self.function.insts[inst].data.check();
+            check.is_some_and(|check| known_length(self.function, self.types, check.base).is_none())
+        };
+        has_few_turns(self.function, the_loop) && inside.insts().any(is_slice)
     }
 
     /// The outermost loops in which threads meet, behind the first access to memory.
