@@ -97,6 +97,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(time::rows())
         .chain(cache::rows())
         .chain(debugger::rows())
+        .chain(plain::atomic_vector::rows())
 }
 
 /// The row with this name.
