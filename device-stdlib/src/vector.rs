@@ -9,6 +9,7 @@
 //! | made | `F32x4::new(a, b, c, d)`, `F32x4([a, b, c, d])`, `F32x4::splat(a)`, `F32x4::ZERO` |
 //! | lanes | `v.x`, `v.y`, `v.z`, `v.w`, and `v[i]` of any index: one that is out of bounds is a fault; each can be assigned |
 //! | operators | `+ - * /` and those that assign, lane by lane, with another vector and with a number on either side; `-v` |
+//! | comparisons | `==`, `!=` |
 //! | methods | `dot`, `sum`, `to_array` |
 //!
 //! The functions are those of the host, so a `#[device_fn]` computes the same there.
