@@ -2,8 +2,8 @@
 //! normal distribution are from the exact results, and their special values.
 //!
 //! Of `f32` the references are the platform's functions of `f64`. Of `f64` they are points in `math/references.txt`,
-//! whose results mpmath has computed with 1500 bits, those of `erf_inv` with 400, and rounded to the nearest `f64`: a
-//! function, the bits of its arguments, those of its result.
+//! whose results mpmath has computed with 1500 bits, those of `erf_inv` with 400, and rounded to the nearest `f64`, and exact
+//! remainders: a function, the bits of its arguments, those of its result.
 
 use kiln::prelude::*;
 use kiln::stdlib::math::FloatOps;
@@ -24,7 +24,7 @@ struct Function {
     of_double: f64,
 }
 
-const FUNCTIONS: [Function; 22] = [
+const FUNCTIONS: [Function; 25] = [
     Function {
         name: "exp_m1",
         kiln: |x, _| x.exp_m1(),
@@ -152,6 +152,27 @@ const FUNCTIONS: [Function; 22] = [
         of_double: 4.0,
     },
     Function {
+        name: "erfc_inv",
+        kiln: |x, _| x.erfc_inv(),
+        host: |x, _| FloatOps::erfc_inv(x),
+        bound: 4.0,
+        of_double: 2.0,
+    },
+    Function {
+        name: "normcdf_inv",
+        kiln: |x, _| x.normcdf_inv(),
+        host: |x, _| FloatOps::normcdf_inv(x),
+        bound: 5.0,
+        of_double: 3.0,
+    },
+    Function {
+        name: "remainder",
+        kiln: |x, y| x.remainder(y),
+        host: |x, y| FloatOps::remainder(x, y),
+        bound: 0.0,
+        of_double: 0.0,
+    },
+    Function {
         name: "gamma",
         kiln: |x, _| x.gamma(),
         host: |x, _| FloatOps::gamma(x),
@@ -220,8 +241,19 @@ fn singles_are_within_bounds() -> kiln::Result<()> {
 }
 
 /// Functions that the host has from the library: they are as near as a kernel's.
-const OWN_ON_HOST: [&str; 9] = [
-    "erf", "erfc", "sin_pi", "cos_pi", "erfcx", "erf_inv", "normcdf", "gamma", "ln_gamma",
+const OWN_ON_HOST: [&str; 12] = [
+    "erf",
+    "erfc",
+    "sin_pi",
+    "cos_pi",
+    "erfcx",
+    "erf_inv",
+    "erfc_inv",
+    "normcdf",
+    "normcdf_inv",
+    "remainder",
+    "gamma",
+    "ln_gamma",
 ];
 
 /// The arguments of a function among the references, and its results.

@@ -210,8 +210,12 @@ functions! {
     FloatElement: erfcx() -> T = |x| Math::erfcx(x);
     /// The number whose error function this is.
     FloatElement: erf_inv() -> T = |x| Math::erf_inv(x);
+    /// The number whose complement of the error function is this; of 0 and 2 an infinity, beyond NaN.
+    FloatElement: erfc_inv() -> T = |x| Math::erfc_inv(x);
     /// How likely a number of the normal distribution is to be less.
     FloatElement: normcdf() -> T = |x| Math::normcdf(x);
+    /// The number than which one of the normal distribution is less so likely; of 0 and 1 an infinity, beyond NaN.
+    FloatElement: normcdf_inv() -> T = |x| Math::normcdf_inv(x);
     /// The gamma function.
     FloatElement: gamma() -> T = |x| Math::gamma(x);
     /// The natural logarithm of the gamma function's magnitude.

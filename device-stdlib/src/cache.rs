@@ -104,7 +104,7 @@ const QUAD: TypePattern = TypePattern::Vector(
 );
 
 /// A reference into any memory.
-const fn place(to: &'static TypePattern, mutable: bool) -> TypePattern {
+pub(crate) const fn place(to: &'static TypePattern, mutable: bool) -> TypePattern {
     TypePattern::Pointer {
         to,
         space: AddressSpace::Generic,

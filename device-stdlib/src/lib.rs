@@ -9,6 +9,7 @@
 //! | [`number`] | methods of all numbers, and of those with a sign |
 //! | [`warp`] | lanes, shuffles, votes, matches and reductions of a warp |
 //! | [`time`] | clocks, and waits |
+//! | [`debugger`] | breakpoints |
 //! | [`random`] | generators of random numbers, uniform and normal ones, integers below a bound |
 //! | [`vector`] | short vectors, read and written in one access |
 //! | [`cache`] | accesses with cache hints, prefetches |
@@ -29,6 +30,7 @@ extern crate self as kiln;
 
 pub mod barrier;
 pub mod cache;
+pub mod debugger;
 pub mod foreign;
 mod global;
 pub mod group;
@@ -94,6 +96,8 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(target::rows())
         .chain(time::rows())
         .chain(cache::rows())
+        .chain(debugger::rows())
+        .chain(plain::atomic_vector::rows())
 }
 
 /// The row with this name.

@@ -26,13 +26,15 @@
 //! | `rcbrt`, `rhypot` | 2 | 2 |
 //! | `erfcx` | 4 | 4 |
 //! | `erf_inv` | 4 | 3 |
+//! | `erfc_inv` | 4 | 3 |
+//! | `normcdf_inv` | 5 | 4 |
 //! | `normcdf` | 4 | 4 |
 //! | `gamma` | 6 | 4 |
 //! | `ln_gamma`, of positive numbers | 8 | 6 |
 //!
-//! Of `sin_pi` and those below it `f32` was tried at 15 million numbers, 60,000 of each exponent, and `f64` at some
-//! thousand whose results are known to all digits. Of a negative number `ln_gamma` is as far off as that of its
-//! magnitude, which near its zeros is more than these.
+//! Of `sin_pi` and those below it `f32` was tried at 15 million numbers, 60,000 of each exponent (`erfc_inv` and
+//! `normcdf_inv` at 2,000 of each), and `f64` at some thousand whose results are known to all digits (of these two at 80). Of a
+//! negative number `ln_gamma` is as far off as that of its magnitude, which near its zeros is more than these.
 //!
 //! In `#[kernel]` functions they are the methods that floats have in Rust, where a type parameter has them
 //! by its bound `Float` ([`FloatOps`]); the trait [`Math`] has them for the builder. On the host they are the
@@ -76,7 +78,7 @@
 //! | `math/trigonometric` | sine, cosine, tangent |
 //! | `math/inverse` | arc tangent, arc sine, arc cosine |
 //! | `math/power` | powers, logarithms to any base |
-//! | `math/error` | the error function, its complement and inverse, the normal distribution |
+//! | `math/error` | the error function, its complement, their inverses, the normal distribution |
 //! | `math/gamma` | the gamma function |
 //! | `math/root` | cube roots, lengths of vectors |
 //! | `math/approximation` | instructions of NVIDIA's GPUs |
@@ -244,23 +246,25 @@
 //! use kiln::prelude::*;
 //!
 //! #[device_fn]
-//! fn all<T: Float>(x: T, y: T) -> [T; 13] {
+//! fn all<T: Float>(x: T, y: T) -> [T; 17] {
 //!     let (log, _) = y.ln_gamma();
 //!     let (fraction, whole) = y.modf();
+//!     let (rest, _) = y.remquo(x);
 //!     [
-//!         x.sin_pi(), x.cos_pi(), x.erfcx(), x.erf_inv(), x.normcdf(), y.gamma(), log,
-//!         x.rcbrt(), x.rhypot(y), y.fdim(x), y.saturate(), fraction, whole,
+//!         x.sin_pi(), x.cos_pi(), x.erfcx(), x.erf_inv(), x.erfc_inv(), x.normcdf(),
+//!         x.normcdf_inv(), y.gamma(), log, x.rcbrt(), x.rhypot(y), y.fdim(x), y.saturate(),
+//!         fraction, whole, y.remainder(x), rest,
 //!     ]
 //! }
 //!
 //! #[kernel]
-//! fn functions(x: f64, y: f64, out: &mut [[f64; 13]]) {
+//! fn functions(x: f64, y: f64, out: &mut [[f64; 17]]) {
 //!     out[0] = all(x, y);
 //! }
 //!
 //! # fn main() -> kiln::Result<()> {
 //! let jit = Jit::new()?;
-//! let mut out = jit.zeros::<[f64; 13]>(1)?;
+//! let mut out = jit.zeros::<[f64; 17]>(1)?;
 //! functions.launch(&jit, (1, 1), 0.25, 4.5, &mut out)?;
 //! for (device, host) in out.to_vec()?[0].into_iter().zip(all(0.25f64, 4.5)) {
 //!     assert!((device - host).abs() < 1e-14);
@@ -398,11 +402,19 @@ methods! {
         fn erf_inv(self) -> Self
             host(|x| Self::from_f64(error::on_host::erf_inv(x.to_f64())))
             = function!("math.erf_inv", error::erf_inv);
+        /// The number whose [complement](Self::erfc) this is (CUDA `erfcinv`): of 0 and 2 an infinity, beyond NaN.
+        fn erfc_inv(self) -> Self
+            host(|x| Self::from_f64(error::on_host::erfc_inv(x.to_f64())))
+            = function!("math.erfc_inv", error::erfc_inv);
         /// How likely a number of the normal distribution, of mean 0 and standard deviation 1, is to be less (CUDA
         /// `normcdf`).
         fn normcdf(self) -> Self
             host(|x| Self::from_f64(error::on_host::normcdf(x.to_f64())))
             = function!("math.normcdf", error::normcdf);
+        /// The number of which [`normcdf`](Self::normcdf) is this (CUDA `normcdfinv`): of 0 and 1 an infinity, beyond NaN.
+        fn normcdf_inv(self) -> Self
+            host(|x| Self::from_f64(error::on_host::normcdf_inv(x.to_f64())))
+            = function!("math.normcdf_inv", error::normcdf_inv);
         /// The gamma function, of a positive integer the factorial of that before it (C and CUDA `tgamma`): of 0
         /// infinity, with its sign; NaN for negative integers.
         fn gamma(self) -> Self
@@ -464,6 +476,21 @@ methods! {
                 (Self::from_f64(fraction), Self::from_f64(whole))
             })
             = function_of_two!("math.modf", parts::modf);
+        /// What is left of the number without the multiple of another that is nearest to it, of two such the even one
+        /// (IEEE 754 `remainder`; C and CUDA `remainder`): exact, from minus half of the other's magnitude to half of it;
+        /// NaN for infinities and of a division by 0. `%` is towards zero instead.
+        fn remainder(self, divisor: Self) -> Self
+            host(|x, y| Self::from_f64(host::remquo(x.to_f64(), y.to_f64()).0))
+            = function!("math.remainder", parts::remainder);
+        /// The [remainder](Self::remainder) and the lowest three bits of the integer that is nearest to the quotient, with
+        /// the quotient's sign (C and CUDA `remquo`); 0 where the remainder is NaN. In the builder the fields `0` and `1`
+        /// of a struct.
+        fn remquo(self, divisor: Self) -> (Self, i32)
+            host(|x, y| {
+                let (remainder, quotient) = host::remquo(x.to_f64(), y.to_f64());
+                (Self::from_f64(remainder), quotient)
+            })
+            = exponents!("math.remquo", WITH_EXPONENT, parts::remquo, of two floats);
         /// An angle in radians as one in degrees, a product.
         fn to_degrees(self) -> Self = function!("math.to_degrees", parts::to_degrees);
         /// An angle in degrees as one in radians, a product.

@@ -229,6 +229,13 @@ macro_rules! operations {
             [$($name::row()),+].into_iter()
         }
     };
+    (@method [$($doc:tt)*] $name:ident ()) => {
+        $($doc)*
+        #[track_caller]
+        fn $name(&self) {
+            $name::build(self.builder());
+        }
+    };
     (@method [$($doc:tt)*] $name:ident ($($arg:ident),*)) => {
         $($doc)*
         #[track_caller]

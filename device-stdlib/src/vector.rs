@@ -1,5 +1,5 @@
-//! Short vectors in kernels: [`F32x2`], [`F32x4`], [`F64x2`], [`I32x4`], [`U32x4`] (CUDA guide, "Built-in Vector
-//! Types").
+//! Short vectors in kernels: [`F16x2`], [`BF16x2`], [`F32x2`], [`F32x4`], [`F64x2`], [`I32x4`], [`U32x4`] (CUDA guide,
+//! "Built-in Vector Types").
 //!
 //! A thread reads and writes a vector in one access, which is what moves memory fastest (PTX ISA, "Vectors",
 //! `ld.global.v4`). It computes with its lanes one by one, as a GPU has no instructions for all of them.
@@ -9,6 +9,7 @@
 //! | made | `F32x4::new(a, b, c, d)`, `F32x4([a, b, c, d])`, `F32x4::splat(a)`, `F32x4::ZERO` |
 //! | lanes | `v.x`, `v.y`, `v.z`, `v.w`, and `v[i]` of any index: one that is out of bounds is a fault; each can be assigned |
 //! | operators | `+ - * /` and those that assign, lane by lane, with another vector and with a number on either side; `-v` |
+//! | comparisons | `==`, `!=` |
 //! | methods | `dot`, `sum`, `to_array` |
 //!
 //! The functions are those of the host, so a `#[device_fn]` computes the same there.
@@ -39,7 +40,8 @@
 //! # }
 //! ```
 
-use kiln_jit_core::value::{F32x2, F32x4, F64x2, I32x4, U32x4};
+use half::{bf16, f16};
+use kiln_jit_core::value::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
 use kiln_kernel_macro::device_fn;
 
 /// One operator of a vector as the host has it, with another and with a scalar on either side, and the one that assigns.
@@ -129,6 +131,8 @@ macro_rules! vectors {
     (@count x y z w) => { 4 };
 }
 vectors! {
+    F16x2 of signed f16 { x y }, x y;
+    BF16x2 of signed bf16 { x y }, x y;
     F32x2 of signed f32 { x y }, x y;
     F32x4 of signed f32 { x y z w }, x y z w;
     F64x2 of signed f64 { x y }, x y;

@@ -20,6 +20,7 @@ chapter![
     what_is_asserted_is_checked_without_checks,
     barriers_do_not_wait_for_ended_threads,
     the_device_is_usable_afterwards,
+    assertions_of_what_has_parts,
 ];
 
 fn fault(result: kiln::Result<()>) -> kiln::core::launch::KernelFault {
@@ -526,5 +527,49 @@ fn the_device_is_usable_afterwards(jit: &Jit) -> Outcome {
         jit.launch(&saxpy, 1, 64, args!(3.0f32, &a, &mut b))?;
         assert_eq!(b.to_vec()?, [7.0; 64]);
     }
+    Ok(())
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Placed {
+    at: F32x2,
+    number: u32,
+}
+
+#[kernel]
+fn asserts_of_parts(x: &[Placed], which: u32) {
+    let i = thread_idx().x;
+    let (a, b) = (x[i], x[0]);
+    match which {
+        0 => assert_eq!(a, b),
+        1 => assert_eq!(a.at, b.at, "moved"),
+        2 => assert_eq!((a.number, i), (b.number, i)),
+        3 => assert_eq!([a.number, 1], [b.number, 1]),
+        4 => assert_ne!(x[i], a),
+        _ => assert_ne!(a.at, F32x2::splat(9.0)),
+    }
+}
+
+/// What is made of parts is compared by them; there are no values to tell.
+fn assertions_of_what_has_parts(jit: &Jit) -> Outcome {
+    let placed = |x: f32, number| Placed {
+        at: F32x2::new(x, 0.0),
+        number,
+    };
+    let x = jit.upload(&[placed(1.0, 1), placed(2.0, 2)])?;
+    let wanted = [
+        "assertion `a == b` failed",
+        "assertion `a.at == b.at` failed: moved",
+        "assertion `(a.number, i) == (b.number, i)` failed",
+        "assertion `[a.number, 1] == [b.number, 1]` failed",
+        "assertion `x[i] != a` failed",
+    ];
+    for (which, wanted) in wanted.into_iter().enumerate() {
+        asserts_of_parts.launch(jit, (1, 2), &x, which as u32)?;
+        assert_eq!(panicked(jit), wanted);
+    }
+    asserts_of_parts.launch(jit, (1, 2), &x, 5)?;
+    jit.synchronize()?;
     Ok(())
 }

@@ -399,7 +399,7 @@ fn functions_near_one_and_roots(jit: &Jit) -> Outcome {
 }
 
 fn functions_of_statistics_and_half_turns(jit: &Jit) -> Outcome {
-    const FUNCTIONS: [(&str, Function, [u64; 3]); 11] = [
+    const FUNCTIONS: [(&str, Function, [u64; 3]); 15] = [
         (
             "sin_pi",
             |x| x.sin_pi(),
@@ -443,6 +443,42 @@ fn functions_of_statistics_and_half_turns(jit: &Jit) -> Outcome {
                 0x6eba_b01a_82a9_899d,
                 0x17e4_8f2a_6bae_c8b1,
                 0x57c5_2ac9_33c0_5f6b,
+            ],
+        ),
+        (
+            "erfc_inv",
+            |x| x.erfc_inv(),
+            [
+                0x31a8_5922_26d0_d774,
+                0x76eb_0c14_f6ff_b286,
+                0xfe2b_61ed_b234_9247,
+            ],
+        ),
+        (
+            "normcdf_inv",
+            |x| x.normcdf_inv(),
+            [
+                0x24ce_666c_0ea0_8a6e,
+                0x8e5c_91a5_023f_43d3,
+                0x8445_5dc6_0be0_dca5,
+            ],
+        ),
+        (
+            "remainder",
+            |x| x.remainder(x.fract()),
+            [
+                0x3b9f_d577_cc93_7e6d,
+                0x73b4_7251_49d8_4793,
+                0x15b7_eacf_6b17_546a,
+            ],
+        ),
+        (
+            "remquo",
+            |x| x.remquo(0.3).field("1").cast(x.ty()),
+            [
+                0xd6bb_eac1_9ffb_6325,
+                0x63ba_0c83_ce3b_6325,
+                0xa5b1_ee4b_1025_1025,
             ],
         ),
         (

@@ -14,6 +14,8 @@ chapter![
     places_of_every_kind,
     generic_types,
     held_by_several,
+    vectors_lane_by_lane,
+    vectors_in_shared_memory,
 ];
 
 const BLOCKS: u32 = 3;
@@ -422,5 +424,168 @@ fn held_by_several(jit: &Jit) -> Outcome {
     let mut on_host = [1u64, 5];
     assert_eq!(raise(atomics(&mut on_host), 0, 9), 1);
     assert_eq!(on_host, [10, 5]);
+    Ok(())
+}
+
+/// In the order of their types: the cell between two that have to stay.
+#[kernel]
+fn add_vectors(
+    halves: &mut [F16x2],
+    brains: &mut [BF16x2],
+    pairs: &mut [F32x2],
+    quads: &mut [F32x4],
+    doubles: &mut [F64x2],
+    counts: &mut [U32x4],
+    seen: &mut [[u32; 4]],
+) {
+    let i = global_id().x as u32;
+    let (one, two) = (f16::from_f64(1.0), f16::from_f64(2.0));
+    let old = atomic_add(&mut halves[1], F16x2::new(one, two));
+    atomic_or(
+        &mut seen[0][f32::from(old.x) as usize / 32],
+        1 << (f32::from(old.x) as u32 % 32),
+    );
+    let old = atomic_add(
+        &mut brains[1],
+        BF16x2::new(bf16::from_f64(2.0), bf16::from_f64(1.0)),
+    );
+    atomic_or(
+        &mut seen[1][f32::from(old.y) as usize / 32],
+        1 << (f32::from(old.y) as u32 % 32),
+    );
+    let old = atomic_add(&mut pairs[1], F32x2::new(i as f32, 1.0));
+    atomic_or(&mut seen[2][old.y as usize / 32], 1 << (old.y as u32 % 32));
+    let old = atomic_add(&mut quads[1], F32x4::new(1.0, -1.0, i as f32, 0.5));
+    atomic_or(&mut seen[3][old.x as usize / 32], 1 << (old.x as u32 % 32));
+    atomic_add(&mut doubles[1], F64x2::new(0.25, i as f64));
+    atomic_add(&mut counts[1], U32x4::new(1, i, 0, 7));
+    // With an order of choice.
+    atomic_add_with(
+        &mut pairs[2],
+        F32x2::splat(1.0),
+        Ordering::AcqRel,
+        Scope::Device,
+    );
+    atomic_add_with(
+        &mut halves[2],
+        F16x2::splat(one),
+        Ordering::Release,
+        Scope::System,
+    );
+}
+
+fn vectors_lane_by_lane(jit: &Jit) -> Outcome {
+    let (half, brain) = (f16::from_f64, bf16::from_f64);
+    let nine = half(9.0);
+    let mut halves = jit.upload(&[
+        F16x2::splat(nine),
+        F16x2::ZERO,
+        F16x2::ZERO,
+        F16x2::splat(nine),
+    ])?;
+    let mut brains = jit.upload(&[
+        BF16x2::splat(brain(9.0)),
+        BF16x2::ZERO,
+        BF16x2::splat(brain(9.0)),
+    ])?;
+    let mut pairs = jit.upload(&[
+        F32x2::splat(9.0),
+        F32x2::ZERO,
+        F32x2::ZERO,
+        F32x2::splat(9.0),
+    ])?;
+    let mut quads = jit.upload(&[F32x4::splat(9.0), F32x4::ZERO, F32x4::splat(9.0)])?;
+    let mut doubles = jit.upload(&[F64x2::splat(9.0), F64x2::ZERO, F64x2::splat(9.0)])?;
+    let mut counts = jit.upload(&[U32x4::splat(9), U32x4::ZERO, U32x4::splat(9)])?;
+    let mut seen = jit.zeros::<[u32; 4]>(4)?;
+    add_vectors.launch(
+        jit,
+        (BLOCKS, THREADS),
+        &mut halves,
+        &mut brains,
+        &mut pairs,
+        &mut quads,
+        &mut doubles,
+        &mut counts,
+        &mut seen,
+    )?;
+    let (n, all) = (f64::from(ALL), (0..ALL).sum::<u32>());
+    let sum = F16x2::new(half(n), half(2.0 * n));
+    let wanted = [
+        F16x2::splat(nine),
+        sum,
+        F16x2::splat(half(n)),
+        F16x2::splat(nine),
+    ];
+    assert_eq!(halves.to_vec()?, wanted);
+    let sum = BF16x2::new(brain(2.0 * n), brain(n));
+    assert_eq!(brains.to_vec()?[1], sum);
+    assert_eq!(
+        pairs.to_vec()?[1..3],
+        [F32x2::new(all as f32, n as f32), F32x2::splat(n as f32)]
+    );
+    let sum = F32x4::new(n as f32, -n as f32, all as f32, n as f32 / 2.0);
+    assert_eq!(quads.to_vec()?, [F32x4::splat(9.0), sum, F32x4::splat(9.0)]);
+    assert_eq!(doubles.to_vec()?[1], F64x2::new(n / 4.0, all.into()));
+    assert_eq!(counts.to_vec()?[1], U32x4::new(ALL, all, 0, 7 * ALL));
+    // Of the lanes that count, each saw a number of its own.
+    assert_eq!(
+        seen.to_vec()?,
+        [[u32::MAX, u32::MAX, u32::MAX, (1 << 24) - 1]; 4]
+    );
+    // On the host.
+    let mut place = F32x2::new(1.0, 2.0);
+    assert_eq!(
+        atomic_add(&mut place, F32x2::splat(3.0)),
+        F32x2::new(1.0, 2.0)
+    );
+    assert_eq!(place, F32x2::new(4.0, 5.0));
+    Ok(())
+}
+
+/// A block's sums, then everybody's.
+#[kernel]
+fn add_in_shared(halves: &mut [F16x2], pairs: &mut [F32x2], quads: &mut [F32x4]) {
+    let half_sum = shared!([F16x2; 2]);
+    let pair_sum = shared!([F32x2; 2]);
+    let quad_sum = shared!([F32x4; 2]);
+    let thread = thread_idx().x;
+    if thread < 2 {
+        half_sum[thread] = F16x2::ZERO;
+        pair_sum[thread] = F32x2::ZERO;
+        quad_sum[thread] = F32x4::ZERO;
+    }
+    barrier();
+    let place = thread % 2;
+    let by = f16::from_f64(0.5);
+    atomic_add(&mut half_sum[place], F16x2::new(by, -by));
+    atomic_add(&mut pair_sum[place], F32x2::new(1.0, thread as f32));
+    atomic_add(
+        &mut quad_sum[place],
+        F32x4::new(1.0, 2.0, 3.0, thread as f32),
+    );
+    barrier();
+    if thread < 2 {
+        atomic_add(&mut halves[thread], half_sum[thread]);
+        atomic_add(&mut pairs[thread], pair_sum[thread]);
+        atomic_add(&mut quads[thread], quad_sum[thread]);
+    }
+}
+
+fn vectors_in_shared_memory(jit: &Jit) -> Outcome {
+    let (mut halves, mut pairs, mut quads) = (
+        jit.upload(&[F16x2::ZERO; 2])?,
+        jit.upload(&[F32x2::ZERO; 2])?,
+        jit.upload(&[F32x4::ZERO; 2])?,
+    );
+    add_in_shared.launch(jit, (BLOCKS, THREADS), &mut halves, &mut pairs, &mut quads)?;
+    let threads = |first: u32| BLOCKS * (first..THREADS).step_by(2).sum::<u32>();
+    for (first, sum) in [threads(0), threads(1)].into_iter().enumerate() {
+        let (n, sum) = (ALL as f32 / 2.0, sum as f32);
+        let half = |x: f32| f16::from_f32(x / 2.0);
+        assert_eq!(halves.to_vec()?[first], F16x2::new(half(n), half(-n)));
+        assert_eq!(pairs.to_vec()?[first], F32x2::new(n, sum));
+        assert_eq!(quads.to_vec()?[first], F32x4::new(n, 2.0 * n, 3.0 * n, sum));
+    }
     Ok(())
 }

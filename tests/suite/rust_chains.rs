@@ -13,7 +13,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     sums products counts extremes questions places folds adapters_in_any_order ranges nothing_in_them named_functions
     generic_sums in_a_for counted_on_the_way taken_and_skipped while_it_holds one_of_all by_key parts_of_ranges chunks_with_a_rest left_early inside_of_each_other captures patterns parts_of_slices optional
-    by_comparison by_orderings zipped_behind_a_map
+    by_comparison by_orderings zipped_behind_a_map values_of_options
     ; of_floats no_check_is_left
 }
 
@@ -551,4 +551,49 @@ fn no_check_is_left(jit: &Jit) -> Outcome {
     let text = inspection.ir();
     assert!(!text.contains("slice_index %0"), "{text}");
     Ok(())
+}
+
+#[device_fn]
+fn values_of_options(x: i32) -> i32 {
+    let cases = [
+        [None, None],
+        [Some((1, 5)), None],
+        [None, Some((2, -3))],
+        [Some((7, 1)), Some((4, 9))],
+    ];
+    let mut sum = 0;
+    for (a, b) in cases[(x & 3) as usize].iter().flatten() {
+        if *b > 7 {
+            break;
+        }
+        sum += a * 10 + b;
+    }
+    let own = [
+        (x & 4 == 4).then_some(x & 31),
+        None,
+        (x & 8 == 0).then_some(3),
+    ];
+    let all: i32 = own.iter().flatten().sum();
+    let first = own
+        .iter()
+        .copied()
+        .flatten()
+        .take(1)
+        .map(|v| v * 2)
+        .sum::<i32>();
+    let nested = (0..x & 7)
+        .map(|k| {
+            if k % 3 == 1 {
+                Some(Some(k))
+            } else if k == 2 {
+                Some(None)
+            } else {
+                None
+            }
+        })
+        .flatten()
+        .flatten()
+        .count();
+    let largest = own.iter().flatten().max().map_or(-1, |v| *v);
+    sum + 100 * all + 1000 * first + 7 * nested as i32 + largest
 }

@@ -11,7 +11,7 @@ use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
     equal_by_hand inside_of_others in_slices as_methods ordered_by_hand orders_inside_of_others asserted
-    written_as_derived of_generic_structs between_structs_of_structs
+    written_as_derived of_generic_structs between_structs_of_structs of_vectors
 }
 
 /// Equal if they are near, and of one color, whatever else they are.
@@ -239,4 +239,39 @@ fn between_structs_of_structs(x: i32) -> i32 {
     };
     let (a, b) = ([segment(x), segment(3)], [segment(x >> 1), segment(3)]);
     i32::from(a == b) + 2 * i32::from(Some((a, x)) == Some((b, x)))
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, KernelType)]
+#[repr(C)]
+struct Particle {
+    at: F32x2,
+    number: i32,
+}
+
+#[device_fn]
+fn of_vectors(x: i32) -> i32 {
+    let vector = |x: i32| {
+        let y = if x & 2 == 2 { f32::NAN } else { -0.0 };
+        F32x2::new((x & 1) as f32, y)
+    };
+    let particle = |x: i32| Particle {
+        at: vector(x),
+        number: x >> 2 & 1,
+    };
+    let (a, b) = (vector(x), vector(x >> 2));
+    let (p, q) = (particle(x), particle(x >> 3));
+    assert_eq!(particle(x & 1), particle(x & 1));
+    assert_ne!(particle(0), particle(1));
+    let words = U32x4::splat(x as u32) != U32x4::new(x as u32, 5, x as u32, 5);
+    let found = [p, q]
+        .iter()
+        .position(|&of| of == q)
+        .map_or(7, |i| i as i32);
+    i32::from(a == b)
+        + 2 * i32::from(p == q)
+        + 4 * i32::from(p != q)
+        + 8 * i32::from(words)
+        + 16 * i32::from(Some(a) == Some(b))
+        + 32 * i32::from([a, b] == [b, b])
+        + 64 * found
 }

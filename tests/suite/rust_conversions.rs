@@ -148,6 +148,10 @@ fn defaults_by_type(x: i32) -> i32 {
 }
 
 const NOWHERE: usize = usize::MAX;
+/// Counted from the limits.
+const SKIPPED: usize = usize::MAX - 1;
+const FIRST: isize = isize::MIN + 3;
+const LAST: isize = isize::MAX - 2;
 
 #[device_fn]
 fn limits(x: i32) -> i32 {
@@ -160,7 +164,13 @@ fn limits(x: i32) -> i32 {
     let (least, most) = (isize::MIN, isize::MAX);
     let inside = (x as isize) >= least && (x as isize) <= most;
     let smallest = [5, usize::MAX, at, 9].into_iter().min().unwrap_or(0);
-    found + 4 * inside as i32 + 8 * smallest as i32
+    let skipped = if x & 2 == 0 { SKIPPED } else { at };
+    let near = (skipped == usize::MAX - 1) as i32
+        + 2 * (NOWHERE - SKIPPED == 1) as i32
+        + 4 * (FIRST - isize::MIN) as i32
+        + 16 * (isize::MAX - LAST) as i32
+        + 64 * (SKIPPED < NOWHERE && FIRST < LAST) as i32;
+    found + 4 * inside as i32 + 8 * smallest as i32 + 1000 * near
 }
 
 #[kernel]

@@ -7,7 +7,14 @@ use kiln::stdlib::math::FloatOps;
 
 use super::{Outcome, chapter};
 
-chapter![near_the_host, special_values, signs_of_gamma];
+chapter![
+    near_the_host,
+    special_values,
+    signs_of_gamma,
+    inverses_lead_back,
+    remainders_to_the_nearest,
+    numbers_that_are_none,
+];
 
 #[device_fn]
 fn all<T: Float>(x: T, y: T) -> [T; 12] {
@@ -175,5 +182,145 @@ fn signs_of_gamma(jit: &Jit) -> Outcome {
             }
         }
     }
+    Ok(())
+}
+
+#[kernel]
+fn inverses<T: Float>(x: &[T], out: &mut [[T; 4]]) {
+    for i in grid_stride(x.len()) {
+        let (y, z) = (x[i].erfc_inv(), x[i].normcdf_inv());
+        out[i] = [y, z, y.erfc(), z.normcdf()];
+    }
+}
+
+/// What is between the ends of their domains comes back; the ends are infinite, and beyond there is nothing.
+fn inverses_lead_back(jit: &Jit) -> Outcome {
+    fn check<T: Float + KernelType>(jit: &Jit, least: i32, epsilon: f64) -> Outcome {
+        let small = (0..least).map(|n| 0.7 * (-f64::from(n)).exp2());
+        let even = (1..80).map(|n| f64::from(n) * 0.025);
+        let edges = [0.0, -0.0, 1.0, 2.0, 2.5, -0.5, f64::INFINITY, f64::NAN];
+        let x: Vec<T> = small.chain(even).chain(edges).map(T::from_f64).collect();
+        let mut out = jit.upload(&vec![[T::ZERO; 4]; x.len()])?;
+        inverses.launch(jit, (2, 64), &jit.upload(&x)?, &mut out)?;
+        for (x, out) in x.into_iter().zip(out.to_vec()?) {
+            let of_host = [x.erfc_inv(), x.normcdf_inv()].map(T::to_f64);
+            let [y, z, of_y, of_z] = out.map(T::to_f64);
+            let x = x.to_f64();
+            for (n, (result, host)) in [y, z].into_iter().zip(of_host).enumerate() {
+                let is_near = (result - host).abs() <= epsilon * host.abs().max(epsilon);
+                let is_same = result == host || result.is_nan() && host.is_nan();
+                assert!(is_near || is_same, "{n} of {x:e}: {result:e}, {host:e}");
+            }
+            for (result, back, end) in [(y, of_y, 2.0), (z, of_z, 1.0)] {
+                match x {
+                    0.0 => assert!(result.is_infinite() && back == x, "of {x:e}: {result:e}"),
+                    _ if x == end => assert!(result.is_infinite() && back == x, "of {x:e}"),
+                    // An error of the argument is as many times larger as its square is.
+                    _ if x > 0.0 && x < end => assert!(
+                        (back - x).abs() <= epsilon * (2.0 + 2.0 * result * result) * x,
+                        "of {x:e}: {result:e}, whose function is {back:e}"
+                    ),
+                    _ => assert!(result.is_nan(), "of {x:e}: {result:e}"),
+                }
+            }
+        }
+        Ok(())
+    }
+    check::<f64>(jit, 1020, 8.0 * f64::EPSILON)?;
+    check::<f32>(jit, 125, 8.0 * f64::from(f32::EPSILON))?;
+    check::<f16>(jit, 14, 2.0 * f16::EPSILON.to_f64())?;
+    check::<bf16>(jit, 125, 2.0 * bf16::EPSILON.to_f64())
+}
+
+#[kernel]
+fn remainders<T: Float>(x: &[T], y: &[T], out: &mut [[T; 2]], quotients: &mut [i32]) {
+    for i in grid_stride(x.len()) {
+        let (rest, quotient) = x[i].remquo(y[i]);
+        out[i] = [x[i].remainder(y[i]), rest];
+        quotients[i] = quotient;
+    }
+}
+
+/// Small quotients are those of integers; others are told by the definition: what is left is at most half of the divisor,
+/// with the sign of the number if it is zero.
+fn remainders_to_the_nearest(jit: &Jit) -> Outcome {
+    fn check<T: Float + KernelType>(jit: &Jit) -> Outcome {
+        let quarters: Vec<i32> = (-70..70).chain([-999, 1000, 4096]).collect();
+        let divisors = [1, 2, 3, 4, 6, 7, 10, 40, -3, -8];
+        let pairs = quarters
+            .iter()
+            .flat_map(|&x| divisors.map(|y| (f64::from(x), f64::from(y))));
+        let large = [(1e4, 0.0009765625), (6e4, 1.0), (6e4, -4e4), (0.5, 3e4)];
+        let inf = f64::INFINITY;
+        let special = [
+            (1.0, 0.0),
+            (inf, 1.0),
+            (-2.0, inf),
+            (f64::NAN, 1.0),
+            (1.0, f64::NAN),
+            (-0.0, 1.0),
+        ];
+        let pairs: Vec<(f64, f64)> = pairs.chain(large).chain(special).collect();
+        let x: Vec<T> = pairs.iter().map(|&(x, _)| T::from_f64(x)).collect();
+        let y: Vec<T> = pairs.iter().map(|&(_, y)| T::from_f64(y)).collect();
+        let mut out = jit.upload(&vec![[T::ZERO; 2]; x.len()])?;
+        let mut quotients = jit.zeros::<i32>(x.len())?;
+        let buffers = (jit.upload(&x)?, jit.upload(&y)?);
+        remainders.launch(
+            jit,
+            (2, 64),
+            &buffers.0,
+            &buffers.1,
+            &mut out,
+            &mut quotients,
+        )?;
+        let (out, quotients) = (out.to_vec()?, quotients.to_vec()?);
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        for i in 0..x.len() {
+            let (of_host, quotient) = x[i].remquo(y[i]);
+            let (x, y) = (x[i].to_f64(), y[i].to_f64());
+            // The numbers are multiples of 1/1024 below 2^16: their products are exact, and so is the quotient's tie.
+            let (wanted, times) = match x.is_finite() && y.is_finite() && y != 0.0 {
+                true => {
+                    let times = (x / y).round_ties_even();
+                    let rest = x - times * y;
+                    (if rest == 0.0 { rest.copysign(x) } else { rest }, times)
+                }
+                false if y.is_infinite() && x.is_finite() => (x, 0.0),
+                false => (f64::NAN, 0.0),
+            };
+            let three_bits = (times as i64).abs() % 8 * if times < 0.0 { -1 } else { 1 };
+            let results = [out[i][0], out[i][1], of_host].map(T::to_f64);
+            assert!(
+                results.iter().all(|&r| same(r, wanted)),
+                "{x}, {y}: {results:?}, not {wanted}"
+            );
+            let quotients = [quotients[i], quotient].map(i64::from);
+            assert_eq!(quotients, [three_bits; 2], "of {x}, {y}");
+        }
+        Ok(())
+    }
+    check::<f64>(jit)?;
+    check::<f32>(jit)?;
+    check::<f16>(jit)?;
+    check::<bf16>(jit)
+}
+
+#[kernel]
+fn none(tags: &[u32], out: &mut [u32], double: &mut [f64]) {
+    let i = global_id().x;
+    if i < tags.len() {
+        let tagged = f32::from_bits(0x7fc0_0000 | tags[i]);
+        out[i] = tagged.to_bits();
+        double[i] = if tagged.is_nan() { f64::NAN } else { 1.0 };
+    }
+}
+
+fn numbers_that_are_none(jit: &Jit) -> Outcome {
+    let tags = [0, 1, 0x3f_ffff];
+    let (mut out, mut double) = (jit.zeros::<u32>(3)?, jit.zeros::<f64>(3)?);
+    none.launch(jit, (1, 32), &jit.upload(&tags)?, &mut out, &mut double)?;
+    assert_eq!(out.to_vec()?, tags.map(|tag| 0x7fc0_0000 | tag));
+    assert!(double.to_vec()?.into_iter().all(f64::is_nan));
     Ok(())
 }

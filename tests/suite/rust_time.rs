@@ -1,11 +1,17 @@
-//! Clocks, which no two looks make one look, and waits.
+//! Clocks, which no two looks make one look, and waits; breakpoints.
 
 use kiln::prelude::*;
+use kiln::stdlib::debugger::{Debugger as _, breakpoint};
 use kiln::stdlib::time::{Time as _, clock, global_timer, nanosleep};
 
 use super::{Outcome, chapter};
 
-chapter![clocks_go_on, waits_end, clocks_in_the_builder];
+chapter![
+    clocks_go_on,
+    waits_end,
+    clocks_in_the_builder,
+    breakpoints_change_nothing,
+];
 
 /// Waits until both clocks have gone on by so much: for ever, if each had been looked at once.
 #[kernel]
@@ -82,5 +88,31 @@ fn clocks_in_the_builder(jit: &Jit) -> Outcome {
     // An hour of either: a difference of clocks, not one of them.
     let hour = 3600 * 10_000_000_000;
     assert!(out.to_vec()?.iter().all(|&passed| passed < hour));
+    Ok(())
+}
+
+/// On a GPU no thread comes to it: what a launch does there without a debugger is the driver's affair.
+#[kernel]
+fn stops(x: &mut [i32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        if x[i] < 0 || !target_is_gpu() {
+            breakpoint();
+        }
+        x[i] *= 2;
+    }
+}
+
+fn breakpoints_change_nothing(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&(0..70).collect::<Vec<i32>>())?;
+    stops.launch(jit, (3, 32), &mut x)?;
+    assert_eq!(x.to_vec()?, (0..70).map(|n| 2 * n).collect::<Vec<_>>());
+    let kernel = Kernel::build("stops", |k| {
+        let x = k.slice_mut("x", Type::I32);
+        k.if_(x.at(0u32).get().lt(0), || k.breakpoint());
+        x.at(0u32).set(7);
+    })?;
+    jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    assert_eq!(x.to_vec()?[0], 7);
     Ok(())
 }

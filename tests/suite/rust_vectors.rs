@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use half::{bf16, f16};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -13,6 +14,7 @@ chapter![
     unsigned_and_double,
     loops_and_calls,
     a_lane_out_of_bounds,
+    halves,
 ];
 
 const N: usize = 70;
@@ -254,5 +256,73 @@ fn a_lane_out_of_bounds(jit: &Jit) -> Outcome {
     let error = launched.and_then(|()| v.to_vec()).expect_err("lane 4");
     let error = error.to_string();
     assert!(error.contains("index 4"), "{error}");
+    Ok(())
+}
+
+#[device_fn]
+fn of_halves(a: F16x2, b: F16x2, s: f16) -> [F16x2; 4] {
+    let mut sum = a + b * s;
+    sum[1] += s;
+    [
+        sum,
+        -a / F16x2::new(s, a.dot(b)),
+        a - b,
+        F16x2::splat(b.sum()),
+    ]
+}
+
+#[device_fn]
+fn of_brains(a: BF16x2, b: BF16x2, s: bf16) -> [BF16x2; 4] {
+    let mut sum = s * a + b;
+    sum.x -= s;
+    [sum, a / b, a - b, BF16x2::new(b.y, a.sum())]
+}
+
+#[kernel]
+fn compute_halves(
+    a: &[F16x2],
+    b: &[BF16x2],
+    s: f16,
+    brain: bf16,
+    out: &mut [[F16x2; 4]],
+    brains: &mut [[BF16x2; 4]],
+) {
+    let i = global_id().x;
+    if i < a.len() {
+        out[i] = of_halves(a[i], a[a.len() - 1 - i], s);
+        brains[i] = of_brains(b[i], b[a.len() - 1 - i], brain);
+    }
+}
+
+fn halves(jit: &Jit) -> Outcome {
+    let numbers = |i: usize| [(i % 17) as f64 - 7.5, (i % 5) as f64 + 0.25];
+    let a: Vec<F16x2> = (0..N)
+        .map(|i| F16x2(numbers(i).map(f16::from_f64)))
+        .collect();
+    let b: Vec<BF16x2> = (0..N)
+        .map(|i| BF16x2(numbers(i).map(bf16::from_f64)))
+        .collect();
+    let mut out = jit.upload(&[[F16x2::ZERO; 4]; N])?;
+    let mut brains = jit.upload(&[[BF16x2::ZERO; 4]; N])?;
+    let s = f16::from_f64(1.5);
+    let buffers = (jit.upload(&a)?, jit.upload(&b)?);
+    let brain = bf16::from_f64(1.5);
+    compute_halves.launch(
+        jit,
+        (3, 32),
+        &buffers.0,
+        &buffers.1,
+        s,
+        brain,
+        &mut out,
+        &mut brains,
+    )?;
+    let (out, brains) = (out.to_vec()?, brains.to_vec()?);
+    for i in 0..N {
+        let back = N - 1 - i;
+        assert_eq!(out[i], of_halves(a[i], a[back], s), "{i}");
+        let wanted = of_brains(b[i], b[back], brain);
+        assert_eq!(brains[i], wanted, "{i}");
+    }
     Ok(())
 }

@@ -9,6 +9,8 @@ use super::{Outcome, chapter};
 chapter![
     upper_halves,
     products_of_bytes,
+    products_of_halves,
+    sums_of_differences,
     bytes_chosen,
     funnels,
     fields_extracted,
@@ -96,6 +98,76 @@ fn products_of_bytes(jit: &Jit) -> Outcome {
         });
         assert_eq!(signed[i], wanted, "{x:#x}, {y:#x}");
         assert_eq!(dp4a(x as i32, y as i32, (x ^ y) as i32), wanted);
+    }
+    Ok(())
+}
+
+/// Both halves of products, and the sums of differences.
+#[kernel]
+fn halves(x: &[u32], y: &[u32], unsigned: &mut [[u32; 4]], signed: &mut [[i32; 2]]) {
+    let i = global_id().x;
+    if i < x.len() {
+        let (x, y) = (x[i], y[i]);
+        let (a, b, sum) = (x as i32, y as i32, x ^ y);
+        unsigned[i] = [
+            dp2a_lo(x, y, sum),
+            dp2a_hi(x, y, sum),
+            sad(x, y, sum),
+            sad(a, b, sum),
+        ];
+        signed[i] = [dp2a_lo(a, b, sum as i32), dp2a_hi(a, b, sum as i32)];
+    }
+}
+
+/// Arguments, and what `halves` gives.
+type Halves = ([u32; 2], [u32; 4], [i32; 2]);
+
+fn of_halves(jit: &Jit) -> kiln::Result<Vec<Halves>> {
+    let (x, y) = pairs();
+    let [x, y] = [x, y].map(|n| converted(&n, |n| n as u32));
+    let (mut unsigned, mut signed) = (
+        jit.zeros::<[u32; 4]>(x.len())?,
+        jit.zeros::<[i32; 2]>(x.len())?,
+    );
+    let config = (grid_for(x.len(), 64), 64);
+    let (a, b) = (jit.upload(&x)?, jit.upload(&y)?);
+    halves.launch(jit, config, &a, &b, &mut unsigned, &mut signed)?;
+    let results = unsigned.to_vec()?.into_iter().zip(signed.to_vec()?);
+    let args = x.into_iter().zip(y).zip(results);
+    Ok(args.map(|((x, y), (u, s))| ([x, y], u, s)).collect())
+}
+
+fn products_of_halves(jit: &Jit) -> Outcome {
+    for ([x, y], unsigned, signed) in of_halves(jit)? {
+        let sum = x ^ y;
+        let bytes = y.to_le_bytes();
+        let wanted = [[bytes[0], bytes[1]], [bytes[2], bytes[3]]].map(|[low, high]| {
+            let unsigned = sum
+                .wrapping_add((x & 0xffff) * u32::from(low))
+                .wrapping_add((x >> 16) * u32::from(high));
+            let signed = (sum as i32)
+                .wrapping_add(i32::from(x as i16) * i32::from(low as i8))
+                .wrapping_add(i32::from((x >> 16) as i16) * i32::from(high as i8));
+            (unsigned, signed)
+        });
+        let device = [(unsigned[0], signed[0]), (unsigned[1], signed[1])];
+        assert_eq!(device, wanted, "{x:#x}, {y:#x}");
+        let (a, b, c) = (x as i32, y as i32, sum as i32);
+        let host = [
+            (dp2a_lo(x, y, sum), dp2a_lo(a, b, c)),
+            (dp2a_hi(x, y, sum), dp2a_hi(a, b, c)),
+        ];
+        assert_eq!(host, wanted, "on the host, {x:#x}, {y:#x}");
+    }
+    Ok(())
+}
+
+fn sums_of_differences(jit: &Jit) -> Outcome {
+    for ([x, y], [.., unsigned, signed], _) in of_halves(jit)? {
+        let (a, b, sum) = (x as i32, y as i32, x ^ y);
+        let wanted = [x.abs_diff(y), a.abs_diff(b)].map(|d| sum.wrapping_add(d));
+        assert_eq!([unsigned, signed], wanted, "{x:#x}, {y:#x}");
+        assert_eq!([sad(x, y, sum), sad(a, b, sum)], wanted, "on the host");
     }
     Ok(())
 }
@@ -326,6 +398,9 @@ fn in_the_builder(jit: &Jit) -> Outcome {
         let words = [
             k.mul_hi(x, x),
             k.dp4a(x, 0x0101_0101, 1),
+            k.dp2a_lo(x, 0x0101, 1),
+            k.dp2a_hi(x, 0x0101_0000, 1),
+            k.sad(x, 7, 1),
             k.byte_permute(x, 0, 0x0123),
             k.funnel_shift_left(x, x, 4),
             k.funnel_shift_right(x, 0, 4),
@@ -336,12 +411,15 @@ fn in_the_builder(jit: &Jit) -> Outcome {
             out.at(i as u32).set(word);
         }
     })?;
-    let mut out = jit.zeros::<u32>(7)?;
+    let mut out = jit.zeros::<u32>(10)?;
     let x = 0x8001_0203_u32;
     jit.launch(&kernel, 1, 1, args!(x, &mut out))?;
     let wanted = [
         mul_hi(x, x),
         0x87,
+        0x8205,
+        0x8205,
+        0x8001_01fd,
         0x0302_0180,
         0x0010_2038,
         0x0800_1020,

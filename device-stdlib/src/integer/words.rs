@@ -15,6 +15,8 @@
 //!     out[4] = bit_field_extract(x[0], 4, 8);
 //!     out[5] = bit_field_insert(x[0], 0xff, 4, 8);
 //!     out[6] = dp4a(x[0], 0x0101_0101, 0);
+//!     out[7] = dp2a_lo(x[0], 0x0201, dp2a_hi(x[0], 0x0201_0000, 0));
+//!     out[8] = sad(3, 5, 40);
 //!     wide[0] = mul_hi(wide[0], wide[0]);
 //!     signed[0] = dp4a(-1, 0x0101_0101, 2);
 //! }
@@ -22,12 +24,13 @@
 //! # fn main() -> kiln::Result<()> {
 //! let jit = Jit::new()?;
 //! let x = jit.upload(&[0x8877_6655u32, 0x4433_2211])?;
-//! let (mut out, mut wide) = (jit.zeros(7)?, jit.upload(&[1u64 << 63])?);
+//! let (mut out, mut wide) = (jit.zeros(9)?, jit.upload(&[1u64 << 63])?);
 //! let mut signed = jit.zeros(1)?;
 //! words.launch(&jit, (1, 1), &x, &mut out, &mut wide, &mut signed)?;
 //! let sum = 0x88 + 0x77 + 0x66 + 0x55;
 //! assert_eq!(out.to_vec()?, [
 //!     533, 0x5577_1133, 0x3322_1188, 0x1188_7766, 0x65, 0x8877_6ff5, sum,
+//!     2 * (0x6655 + 2 * 0x8877), 42,
 //! ]);
 //! assert_eq!((wide.to_vec()?[0], signed.to_vec()?[0]), (1 << 62, -2));
 //! # Ok(())
@@ -76,6 +79,33 @@ operations! {
     } = row("integer.dp4a", Meaning::Body(dp4a_body)).with_cells(&[
         ptx(Scalar::I32, "dp4a.s32.s32 $0, $1, $2, $3;", "=r,r,r,r"),
         ptx(Scalar::U32, "dp4a.u32.u32 $0, $1, $2, $3;", "=r,r,r,r"),
+    ]);
+
+    /// The sum of `sum` and the products of the two halves of `x` with the two lower bytes of `y`, which have the sign that
+    /// the type has, modulo 2^32 (CUDA `__dp2a_lo`; PTX `dp2a.lo`).
+    fn dp2a_lo<T: Int = [i32, u32]>(x: T, y: T, sum: T) -> T {
+        host::dp2a(x, y, sum, 0)
+    } = row("integer.dp2a_lo", Meaning::Body(|scalar| dp2a_body("dp2a_lo", scalar, 0))).with_cells(&[
+        ptx(Scalar::I32, "dp2a.lo.s32.s32 $0, $1, $2, $3;", "=r,r,r,r"),
+        ptx(Scalar::U32, "dp2a.lo.u32.u32 $0, $1, $2, $3;", "=r,r,r,r"),
+    ]);
+
+    /// The sum of `sum` and the products of the two halves of `x` with the two upper bytes of `y`, which have the sign that
+    /// the type has, modulo 2^32 (CUDA `__dp2a_hi`; PTX `dp2a.hi`).
+    fn dp2a_hi<T: Int = [i32, u32]>(x: T, y: T, sum: T) -> T {
+        host::dp2a(x, y, sum, 2)
+    } = row("integer.dp2a_hi", Meaning::Body(|scalar| dp2a_body("dp2a_hi", scalar, 2))).with_cells(&[
+        ptx(Scalar::I32, "dp2a.hi.s32.s32 $0, $1, $2, $3;", "=r,r,r,r"),
+        ptx(Scalar::U32, "dp2a.hi.u32.u32 $0, $1, $2, $3;", "=r,r,r,r"),
+    ]);
+
+    /// The sum of `sum` and the difference of `x` and `y`, whichever is larger, modulo 2^32 (CUDA `__sad`, `__usad`; PTX
+    /// `sad`).
+    fn sad<T: Int = [i32, u32]>(x: T, y: T, sum: u32) -> u32 {
+        host::sad(x, y, sum)
+    } = row("integer.sad", Meaning::Body(sad_body)).with_cells(&[
+        ptx(Scalar::I32, "sad.s32 $0, $1, $2, $3;", "=r,r,r,r"),
+        ptx(Scalar::U32, "sad.u32 $0, $1, $2, $3;", "=r,r,r,r"),
     ]);
 
     /// Four bytes of the eight of `y` and `x`, those of `x` are the lower ones, each chosen by four bits of `selector`:
@@ -197,6 +227,28 @@ fn dp4a_body(scalar: Scalar) -> Option<Module> {
     })
 }
 
+/// The products with the bytes of the second factor from `first` on.
+fn dp2a_body(name: &str, scalar: Scalar, first: u32) -> Option<Module> {
+    let ty = Type::scalar(scalar);
+    let params = [("x", ty), ("y", ty), ("sum", ty)];
+    body(&named(name, scalar), params, |[x, y, sum]| {
+        (0..2u32).fold(sum, |sum, i| {
+            // At the top, the shift to the right brings the sign.
+            let half = (x << (16 - 16 * i)) >> 16u32;
+            let byte = (y << (24 - 8 * (first + i))) >> 24u32;
+            sum + half * byte
+        })
+    })
+}
+
+fn sad_body(scalar: Scalar) -> Option<Module> {
+    let ty = Type::scalar(scalar);
+    let params = [("x", ty), ("y", ty), ("sum", Type::U32)];
+    body(&named("sad", scalar), params, |[x, y, sum]| {
+        (x.max(y) - x.min(y)).cast(Type::U32) + sum
+    })
+}
+
 fn byte_permute_body(_: Scalar) -> Option<Module> {
     let params = ["x", "y", "selector"].map(|name| (name, Type::U32));
     body("integer.byte_permute", params, |[x, y, selector]| {
@@ -312,6 +364,22 @@ mod host {
             }
         };
         T::from_i128((0..4).fold(sum.to_i128(), |sum, i| sum + byte(x, i) * byte(y, i)))
+    }
+
+    pub(super) fn dp2a<T: Int>(x: T, y: T, sum: T, first: u32) -> T {
+        let is_signed = T::from_i32(-1) < T::ZERO;
+        let part = |word: T, from: u32, bits: u32| {
+            let part = (raw(word) >> from) as i128 & ((1 << bits) - 1);
+            let is_negative = is_signed && part >> (bits - 1) == 1;
+            part - (i128::from(is_negative) << bits)
+        };
+        let product = |i: u32| part(x, 16 * i, 16) * part(y, 8 * (first + i), 8);
+        T::from_i128(sum.to_i128() + product(0) + product(1))
+    }
+
+    pub(super) fn sad<T: Int>(x: T, y: T, sum: u32) -> u32 {
+        let difference = (x.to_i128() - y.to_i128()).unsigned_abs() as u32;
+        sum.wrapping_add(difference)
     }
 
     pub(super) fn byte_permute(x: u32, y: u32, selector: u32) -> u32 {

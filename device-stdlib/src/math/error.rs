@@ -1,4 +1,4 @@
-//! The error function, its complement and its inverse, and the normal distribution.
+//! The error function, its complement, their inverses, and the normal distribution.
 
 use kiln_jit_core::build::Val;
 
@@ -144,6 +144,89 @@ const ERF_INV_TAIL: Coefficients = [
 /// The center.
 const TAIL_CENTER: Constant = [3.0, 4.0];
 
+/// The inverse of the complement by r = root(-ln x) and divided by r, as a polynomial in (r - c) / (r + c), for x up to
+/// 1/2 and r up to 3: 2^-28 and 2^-56 of it.
+const ERFC_INV: Coefficients = [
+    &[
+        0.636716127,
+        0.682602942,
+        -0.202515259,
+        -0.257655174,
+        0.128717124,
+        0.112621836,
+        -0.114112854,
+        -0.0487206317,
+        0.111261286,
+        -0.0495491922,
+    ],
+    &[
+        0.6367161372196165,
+        0.6826029167973252,
+        -0.2025152605639662,
+        -0.25765435906100304,
+        0.12871527960975632,
+        0.11254418530331027,
+        -0.11369297171794422,
+        -0.04741462547191046,
+        0.09439972435843644,
+        0.005771172830447271,
+        -0.07595262838587881,
+        0.019052464399643032,
+        0.054057261905552975,
+        -0.02665039094880361,
+        -0.061241646420717326,
+        0.09833018105837367,
+        -0.0652544170207145,
+        0.021673069497192447,
+        -0.003249106463335315,
+    ],
+];
+/// The number c of that quotient.
+const ROOT_CENTER: f64 = 1.0;
+
+/// The inverse of the complement in the same form, for r beyond 3, to where x is the least number of the format: 2^-33
+/// and 2^-55 of it.
+const ERFC_INV_TAIL: Coefficients = [
+    &[
+        0.955876946,
+        0.137487426,
+        -0.197804928,
+        0.208312124,
+        -0.195951656,
+        0.167481259,
+        -0.130586162,
+        0.0898600593,
+        -0.0473673344,
+        0.00686182687,
+        0.0103544537,
+    ],
+    &[
+        0.9558769717266672,
+        0.13748742983982457,
+        -0.19780489056428313,
+        0.20831214302451673,
+        -0.1959551891314865,
+        0.16748469857093062,
+        -0.1304475033373445,
+        0.08957912605861387,
+        -0.04944001261229438,
+        0.01311032191174133,
+        0.016947987370699708,
+        -0.03940929050735257,
+        0.053628002710527846,
+        -0.0598851172479362,
+        0.05895418772046213,
+        -0.051670286690814575,
+        0.03873543330835652,
+        -0.022667049300160343,
+        0.008840116745918345,
+        -0.0016434851706230418,
+        -2.8597564053553845e-05,
+    ],
+];
+/// The number c of that quotient.
+const FAR_ROOT_CENTER: f64 = 5.0;
+
 /// The series of x root(pi) erfcx(x) in 1 / (2 x^2), for large x: (2 n - 1)!! with alternating signs.
 const ASYMPTOTIC: Coefficients = [
     &[1.0, -1.0, 3.0, -15.0, 105.0],
@@ -156,6 +239,8 @@ const FRAC_1_SQRT_2: Constant = [
     std::f32::consts::FRAC_1_SQRT_2 as f64,
     std::f64::consts::FRAC_1_SQRT_2,
 ];
+/// root(2).
+const SQRT_2: Constant = [std::f32::consts::SQRT_2 as f64, std::f64::consts::SQRT_2];
 
 /// `erf(x)`: a polynomial up to 1, 1 less the complement beyond.
 pub(super) fn erf(x: Val<'_>) -> Val<'_> {
@@ -257,12 +342,62 @@ pub(super) fn erf_inv(x: Val<'_>) -> Val<'_> {
     x.ne(x).select(x, result.copysign(x))
 }
 
+/// The inverse of the complement: of its argument or what that lacks of 2, whichever is less.
+pub(super) fn erfc_inv(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let less = x.min(difference(format.float(2.0), x));
+    let (y, left) = (complement_inverse(less), x.gt(format.float(1.0)));
+    let result = left.select(-y, y);
+    x.ne(x).select(x, result)
+}
+
+/// Minus root(2) times the inverse of the complement, of twice the argument.
+pub(super) fn normcdf_inv(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let twice = x * format.float(2.0);
+    let less = twice.min(difference(format.float(2.0), twice));
+    let y = complement_inverse(less) * format.constant(SQRT_2);
+    let result = x.lt(format.float(0.5)).select(-y, y);
+    x.ne(x).select(x, result)
+}
+
+/// The number whose complement is `x`, from 0 to 1, and NaN below: that of the function for what `x` lacks of 1, which
+/// is exact from 1 / 2 on; below by the root of the logarithm.
+fn complement_inverse(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let (zero, one) = (format.float(0.0), format.float(1.0));
+    let a = difference(one, x);
+    let w = -ln(x * sum(a, one));
+    let near = format.polynomial(sum(w, format.float(-2.5)), ERF_INV) * a;
+    let near = match format.is_double() {
+        true => halley_step(near, difference(small_erf(near), a)),
+        false => near,
+    };
+    let root = (-ln(x)).max(zero).sqrt();
+    let by_root = |center: f64, coefficients| {
+        let center = format.float(center);
+        format.polynomial(difference(root, center) / sum(root, center), coefficients)
+    };
+    let factor = root.lt(format.float(3.0)).select(
+        by_root(ROOT_CENTER, ERFC_INV),
+        by_root(FAR_ROOT_CENTER, ERFC_INV_TAIL),
+    );
+    let result = x.lt(format.float(0.5)).select(factor * root, near);
+    let result = x.eq(zero).select(format.infinity(), result);
+    x.lt(zero).select(format.nan(), result)
+}
+
 /// A number nearer to where the error function is `a`, which is less than 1 by `less`.
 fn halley<'k>(y: Val<'k>, a: Val<'k>, less: Val<'k>) -> Val<'k> {
     let format = Format::of(y);
     let near = difference(small_erf(y), a);
     let far = difference(less, complement(y));
-    let off = a.lt(format.float(0.75)).select(near, far);
+    halley_step(y, a.lt(format.float(0.75)).select(near, far))
+}
+
+/// A number nearer to where the error function is less by `off`.
+fn halley_step<'k>(y: Val<'k>, off: Val<'k>) -> Val<'k> {
+    let format = Format::of(y);
     let step = off * exp(y * y) * format.constant(HALF_SQRT_PI);
     difference(y, step / y.mul_add(step, format.float(1.0)))
 }
@@ -361,7 +496,39 @@ pub(super) mod on_host {
             true => erf(y) - a,
             false => less - erfc(y),
         };
+        halley_step(y, off).copysign(x)
+    }
+    fn halley_step(y: f64, off: f64) -> f64 {
         let step = off * (y * y).exp() * HALF_SQRT_PI[1];
-        (y - step / y.mul_add(step, 1.0)).copysign(x)
+        y - step / y.mul_add(step, 1.0)
+    }
+
+    pub(in crate::math) fn erfc_inv(x: f64) -> f64 {
+        let y = complement_inverse(if x < 1.0 { x } else { 2.0 - x });
+        if x > 1.0 { -y } else { y }
+    }
+
+    pub(in crate::math) fn normcdf_inv(x: f64) -> f64 {
+        let y = complement_inverse(if x < 0.5 { 2.0 * x } else { 2.0 - 2.0 * x }) * SQRT_2[1];
+        if x < 0.5 { -y } else { y }
+    }
+
+    /// The number whose complement is `x`, from 0 to 1.
+    fn complement_inverse(x: f64) -> f64 {
+        let root = (-x.ln()).sqrt();
+        let by_root = |center: f64, coefficients| {
+            root * polynomial((root - center) / (root + center), coefficients)
+        };
+        match x {
+            0.0 => f64::INFINITY,
+            0.5.. => {
+                let a = 1.0 - x;
+                let y = a * polynomial(-(x * (a + 1.0)).ln() - 2.5, ERF_INV);
+                halley_step(y, erf(y) - a)
+            }
+            0.0.. if root < 3.0 => by_root(ROOT_CENTER, ERFC_INV),
+            0.0.. => by_root(FAR_ROOT_CENTER, ERFC_INV_TAIL),
+            _ => f64::NAN,
+        }
     }
 }

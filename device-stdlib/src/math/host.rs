@@ -91,3 +91,25 @@ pub(super) fn rhypot(x: f64, y: f64) -> f64 {
     };
     scale / (x * scale).hypot(y * scale)
 }
+
+/// The remainder of the division by the integer that is nearest to the quotient, of two the even one, and the lowest
+/// three bits of that with its sign.
+pub(super) fn remquo(x: f64, y: f64) -> (f64, i32) {
+    let b = y.abs();
+    let (mut rest, mut quotient) = (x.abs() % (8.0 * b), 0);
+    for n in [4, 2] {
+        let multiple = f64::from(n) * b;
+        if rest >= multiple {
+            (rest, quotient) = (rest - multiple, quotient + n);
+        }
+    }
+    if 2.0 * rest > b {
+        (rest, quotient) = (rest - b, quotient + 1);
+        if 2.0 * rest >= b {
+            (rest, quotient) = (rest - b, quotient + 1);
+        }
+    }
+    let (quotient, sign) = (quotient & 7, 1f64.copysign(x));
+    let negative = sign != 1f64.copysign(y);
+    (rest * sign, if negative { -quotient } else { quotient })
+}

@@ -37,6 +37,46 @@ pub(super) fn fdim<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
     less.select(Format::of(x).float(0.0), difference(x, y))
 }
 
+/// `remainder(x, y)` (IEEE 754, 5.3.1).
+pub(super) fn remainder<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let [remainder, _] = nearest_multiple(x, y);
+    remainder
+}
+
+/// `remquo(x, y)` (C23, 7.12.10.3), with three bits of the quotient.
+pub(super) fn remquo<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
+    let [remainder, quotient] = nearest_multiple(x, y);
+    pair(remainder, quotient)
+}
+
+/// The remainder, and the lowest bits of the quotient with its sign. Of what is left below eight times the divisor four
+/// times, twice and once that are taken away where they are not more; no step rounds. A multiple that is too large for
+/// the format is infinite, and so never taken away.
+fn nearest_multiple<'k>(x: Val<'k>, y: Val<'k>) -> [Val<'k>; 2] {
+    let (format, b) = (Format::of(x), y.abs());
+    let times = |v: Val<'k>, n: i32| v * format.float(n.into());
+    let bit = |taken: Val<'k>, n: i32| {
+        let [some, none] = [n, 0].map(|n| x.builder().lit(Type::I32, n));
+        taken.select(some, none)
+    };
+    let mut rest = x.abs() % times(b, 8);
+    let mut quotient = x.builder().lit(Type::I32, 0);
+    for n in [4, 2] {
+        let taken = rest.ge(times(b, n));
+        rest = taken.select(difference(rest, times(b, n)), rest);
+        quotient = quotient + bit(taken, n);
+    }
+    // Below twice the divisor: of two multiples that are as near, the even one.
+    let first = times(rest, 2).gt(b);
+    let less = difference(rest, b);
+    let second = first & times(less, 2).ge(b);
+    rest = second.select(difference(less, b), first.select(less, rest));
+    quotient = (quotient + bit(first, 1) + bit(second, 1)) & x.builder().lit(Type::I32, 7);
+    let signs = [x, y].map(super::sign);
+    let negative = signs[0].ne(signs[1]);
+    [rest * signs[0], negative.select(-quotient, quotient)]
+}
+
 /// 180 / pi.
 const DEGREES: Constant = [57.295_779_513_082_32, 57.295_779_513_082_32];
 /// pi / 180, which Rust has as a quotient in each type.

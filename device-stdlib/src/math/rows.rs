@@ -101,8 +101,25 @@ macro_rules! function_of_two {
 }
 
 /// A method that takes a float apart or puts it together, a function written in the IR: the row's name, the pattern
-/// of its result, and what it computes of the float and, if there is one, of an exponent.
+/// of its result, and what it computes of the float and, if there is one, of an exponent or of another float.
 macro_rules! exponents {
+    (@row $name:ident($other:ident), $row:literal, $result:expr, $body:path, of two floats) => {
+        Some(::kiln_jit_core::ir::IntrinsicDef::new(
+            $row,
+            &[
+                $crate::math::rows::FLOATS,
+                ::kiln_jit_core::ir::TypePattern::SameAs(0),
+            ],
+            $result,
+            ::kiln_jit_core::ir::Meaning::Body(|scalar| {
+                let params = ["x", stringify!($other)];
+                $crate::math::rows::function_body($row, params, scalar, |[x, y]| $body(x, y))
+            }),
+        ))
+    };
+    (@build $row:path, ($x:ident, $other:ident), $name:literal, $result:expr, $body:path, of two floats) => {
+        $crate::math::rows::call(&$row, $x, &[$other])
+    };
     (@row $name:ident(), $row:literal, $result:expr, $body:path) => {
         Some(::kiln_jit_core::ir::IntrinsicDef::new(
             $row,

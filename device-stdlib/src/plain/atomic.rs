@@ -18,6 +18,10 @@
 //! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Nothing but loads and stores is of 8 bits: GPUs have no compare-and-swap of a byte, and one of the word around
 //! it would write its neighbours (PTX ISA, "atom").
 //!
+//! `atomic_add` takes vectors, too ([`F32x2`](kiln_jit_core::value::F32x2) and its kind): each lane is added by itself,
+//! as CUDA has it of `__half2` and `float2`. Relaxed and for the device that is one instruction of NVIDIA's GPUs for
+//! `F16x2`, from sm_90 on for `BF16x2`, and from sm_100 on in global memory for `F32x2` and `F32x4`; else one a lane.
+//!
 //! Of floats, the smaller and the larger are those of `f32::min` and `f32::max`: where one of the two is NaN, the other
 //! one stays; of 0.0 and -0.0 either may. The order of additions is open, and so are the last bits of a sum.
 //!
@@ -171,6 +175,7 @@
 use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope};
 
+use super::atomic_vector::{AtomicSum, add};
 use super::functions;
 use super::number::{Int, Num};
 #[cfg(doc)]
@@ -212,8 +217,6 @@ macro_rules! changes {
     };
 }
 changes! {
-    /// Adds `value` to `place` (CUDA `atomicAdd`).
-    atomic_add, atomic_add_with: Num, Add of itself, |old, value| old + value;
     /// Takes `value` away from `place` (CUDA `atomicSub`).
     atomic_sub, atomic_sub_with: Num, Add of negative, |old, value| old - value;
     /// Makes `place` the smaller of it and `value` (CUDA `atomicMin`).
@@ -274,6 +277,30 @@ around! {
 }
 
 functions! {
+    /// Adds `value` to `place` (CUDA `atomicAdd`). Of a vector each lane is added by itself, and no other thread need
+    /// see all of them change at once.
+    fn atomic_add<T: AtomicSum>(place: &mut T, value: T) -> T {
+        let old = *place;
+        *place = old + value;
+        old
+    } => |front, _, [place, value]| {
+        add(front, *place, *value, (IrOrdering::Relaxed, Scope::Device))
+    };
+    /// [`atomic_add`] with an ordering and a scope, of a vector those of each lane.
+    fn atomic_add_with<T: AtomicSum>(
+        place: &mut T,
+        value: T,
+        ordering: impl AnyOrdering,
+        scope: Scope
+    ) -> T {
+        let _ = (ordering, scope);
+        let old = *place;
+        *place = old + value;
+        old
+    } => |front, _, [place, value, ordering, scope]| match known(*ordering, *scope) {
+        Some(order) => add(front, *place, *value, order),
+        None => refuse_order(front),
+    };
     /// Replaces `place` by `new` if it is `expected` (CUDA `atomicCAS`): the old value equals
     /// `expected` if and only if that happened. Integers of 16, 32 and 64 bits.
     fn atomic_cas<T: Int>(place: &mut T, expected: T, new: T) -> T {

@@ -46,6 +46,7 @@
 //! | [`memory`] | barriers, fences, dynamic shared memory |
 //! | [`assumption`] | what a kernel takes to be so |
 //! | [`atomic`] | atomics |
+//! | [`atomic_vector`] | additions to vectors in memory |
 //! | [`atomic_view`] | atomics by a shared reference |
 //! | [`ordering`] | orderings of atomics and fences |
 //! | [`precision`] | approximations, sums in another order |
@@ -62,6 +63,7 @@
 pub mod ascii;
 pub mod assumption;
 pub mod atomic;
+pub mod atomic_vector;
 pub mod atomic_view;
 pub mod bytes;
 pub mod chain;

@@ -16,14 +16,14 @@ mod foreign;
 mod vector;
 
 use std::mem::MaybeUninit;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use smallvec::SmallVec;
 
 use crate::error::{Error, MemoryError};
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
 
-pub use vector::{F32x2, F32x4, F64x2, I32x4, Pair, Quad, U32x4};
+pub use vector::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, Pair, Quad, U32x4};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
 ///
@@ -177,20 +177,32 @@ device_scalars! {
     u32 => U32, |n| Constant::Int(n.into());
     u64 => U64, |n| Constant::Int(n.into());
     // Kernels index with 32 bits, so they are a machine whose pointers have 32: the limits of the host's are those
-    // of such a machine.
-    isize => I32, |n| Constant::Int(match n {
-        isize::MAX => i32::MAX.into(),
-        isize::MIN => i32::MIN.into(),
-        n => n as i128,
-    });
-    usize => U32, |n| Constant::Int(match n {
-        usize::MAX => u32::MAX.into(),
-        n => n as i128,
-    });
+    // of such a machine, and so is what is counted from them.
+    isize => I32, |n| Constant::Int(from_limits(
+        n as i128,
+        isize::MIN as i128..=isize::MAX as i128,
+        i32::MIN.into()..=i32::MAX.into(),
+    ));
+    usize => U32, |n| Constant::Int(from_limits(
+        n as i128,
+        0..=usize::MAX as i128,
+        0..=u32::MAX.into(),
+    ));
     half::f16 => F16, |x| Constant::Float(x.to_f64());
     half::bf16 => BF16, |x| Constant::Float(x.to_f64());
     f32 => F32, |x| Constant::Float(x.into());
     f64 => F64, |x| Constant::Float(x);
+}
+
+/// A number of the host's limits that is so far from one of them as from that of the device's: `usize::MAX - 1`. What is
+/// nearer to neither than half of the device's numbers are, is itself.
+fn from_limits(n: i128, host: RangeInclusive<i128>, device: RangeInclusive<i128>) -> i128 {
+    const NEAR: i128 = 1 << 31;
+    match (n - host.start(), host.end() - n) {
+        (below, _) if below < NEAR => device.start() + below,
+        (_, above) if above < NEAR => device.end() - above,
+        _ => n,
+    }
 }
 
 /// What comparisons give, `a.cmp(&b)`: the integer that Rust has for it.
@@ -540,6 +552,8 @@ mod tests {
         check::<F64x2>();
         check::<I32x4>();
         check::<U32x4>();
+        check::<F16x2>();
+        check::<BF16x2>();
         check::<[F32x2; 3]>();
         check::<Inner>();
         check::<Outer>();

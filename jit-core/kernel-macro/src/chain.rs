@@ -72,6 +72,8 @@ enum Adapter<'e> {
     Map(&'e Expr),
     Filter(&'e Expr),
     FilterMap(&'e Expr),
+    /// The values of options.
+    Flatten,
     TakeWhile(&'e Expr),
     SkipWhile(&'e Expr),
     MapWhile(&'e Expr),
@@ -214,6 +216,7 @@ fn adapter(call: &ExprMethodCall) -> Option<Adapter<'_>> {
         ("map", Some(function)) => Adapter::Map(function),
         ("filter", Some(function)) => Adapter::Filter(function),
         ("filter_map", Some(function)) => Adapter::FilterMap(function),
+        ("flatten", None) => Adapter::Flatten,
         ("take_while", Some(function)) => Adapter::TakeWhile(function),
         ("skip_while", Some(function)) => Adapter::SkipWhile(function),
         ("map_while", Some(function)) => Adapter::MapWhile(function),
@@ -588,6 +591,11 @@ impl Open {
                 let (next, mapped) = (self.name(*at), self.called(function, &[item]));
                 let rest = self.through(rest, &next, end);
                 quote_spanned!(*at=> if let Some(#next) = #mapped { #rest })
+            }
+            Adapter::Flatten => {
+                let next = self.name(*at);
+                let rest = self.through(rest, &next, end);
+                quote_spanned!(*at=> if let Some(#next) = #item { #rest })
             }
             Adapter::TakeWhile(function) => {
                 let test = self.asked(function, item);

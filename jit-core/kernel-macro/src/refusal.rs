@@ -105,8 +105,8 @@ pub(crate) const CLOSURE_TO_METHOD: &str =
 
 /// What to say about a chain of iterators that kernels do not have.
 const CHAIN: &str = "a chain of iterators in a kernel goes from `iter`, or a range, to a number or a `for`: behind what a \
-     `for` goes over come `map`, `filter`, `filter_map`, `take_while`, `skip_while`, `map_while`, `inspect`, `copied`, \
-     `enumerate`, `take` and `skip`, and `zip` where nothing is left out before, then `sum`, `product`, `count`, `min`, \
+     `for` goes over come `map`, `filter`, `filter_map`, `flatten` of options, `take_while`, `skip_while`, `map_while`, \
+     `inspect`, `copied`, `enumerate`, `take` and `skip`, and `zip` where nothing is left out before, then `sum`, `product`, `count`, `min`, \
      `max`, `min_by`, `max_by`, `min_by_key`, `max_by_key`, `any`, `all`, `find`, `position`, `fold`, `reduce`, \
      `last`, `nth` or `for_each`, whose closures return nothing early; write a `for` for what else is to be done";
 

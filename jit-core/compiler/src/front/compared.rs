@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cmp::Ordering;
 
-use crate::ir::{CompareOp, Constant, Type, TypeTable};
+use crate::ir::{CompareOp, Constant, Scalar, Type, TypeTable};
 use crate::value::comparison::{Comparison, HostComparison};
 
 use super::items::Taken;
@@ -30,8 +30,8 @@ fn by_hand(ty: &str, is_equality: bool) -> String {
 }
 
 impl<'k> Front<'k> {
-    /// A comparison: of options and results by whether they have values, and by these; of slices, arrays, tuples and
-    /// structs part by part.
+    /// A comparison: of options and results by whether they have values, and by these; of slices, arrays, vectors, tuples
+    /// and structs part by part.
     pub(super) fn compared(
         self,
         op: CompareOp,
@@ -42,11 +42,13 @@ impl<'k> Front<'k> {
         let is_option = self.is_option(left);
         let is_result = self.is_result(left);
         let have_elements = left.is_of_elements() && right.is_of_elements();
+        let are_vectors = left.lanes().is_some() && left.lanes() == right.lanes();
         match op {
             CompareOp::Eq if is_option => self.equal_options(left, right),
             CompareOp::Eq if is_result => self.equal_results(left, right),
             CompareOp::Eq if have_elements => left.equal_elements(right),
-            CompareOp::Ne if is_option || is_result || have_elements => {
+            CompareOp::Eq if are_vectors => left.equal_lanes(right),
+            CompareOp::Ne if is_option || is_result || have_elements || are_vectors => {
                 self.not(self.compared(CompareOp::Eq, left, right))
             }
             _ => match self.fields_of(left) {
@@ -54,6 +56,14 @@ impl<'k> Front<'k> {
                 None => self.compare(op, left, right),
             },
         }
+    }
+
+    /// Whether something is compared by its parts: an option, a result, a slice, an array, a vector, a tuple or a struct.
+    pub(super) fn has_parts(self, operand: Operand<'k>) -> bool {
+        let is_struct = self
+            .builder
+            .with_types(|types| types.as_struct(operand.ty()).is_some());
+        is_struct || operand.is_of_elements() || operand.lanes().is_some()
     }
 
     /// `left < right`, of numbers and of what is made of them.
@@ -236,6 +246,21 @@ impl<'k> Operand<'k> {
     fn is_of_elements(self) -> bool {
         let b = self.builder;
         b.as_slice(self.ty()).is_some() || b.as_array(self.ty()).is_some()
+    }
+
+    /// The type and the number of a vector's lanes, if this operand is one.
+    fn lanes(self) -> Option<(Scalar, u8)> {
+        self.builder.with_types(|types| types.as_vector(self.ty()))
+    }
+
+    /// Whether two vectors of one type have the same numbers in their lanes.
+    fn equal_lanes(self, other: Operand<'k>) -> Operand<'k> {
+        let (left, right) = (self.read(), other.read());
+        let lanes = self.lanes().map_or(0, |(_, lanes)| lanes.into());
+        let equal = |i: u32| left.element(i).eq(right.element(i));
+        let all = self.builder.lit(Type::BOOL, true);
+        let all = (0..lanes).fold(all, |all, i| all & equal(i));
+        Front::new(self.builder).value(all)
     }
 
     /// Whether two slices or arrays have as many elements, and the same ones.

@@ -5,6 +5,8 @@ use std::ops::{
     SubAssign,
 };
 
+use half::{bf16, f16};
+
 use super::{DeviceType, KernelType, Pod};
 use crate::front::macros::{Callable, Front, Operand};
 use crate::ir::{Constant, Scalar, Type, TypeForm};
@@ -96,7 +98,7 @@ macro_rules! sum {
 macro_rules! vectors {
     ($(
         $name:ident = [$lane:ty; $lanes:literal] $scalar:ident align $align:literal,
-        $sign:ident $zero:literal $named:ident($($index:literal $field:ident)*);
+        $sign:ident $zero:expr, $named:ident($($index:literal $field:ident)*);
     )*) => {$(
         #[doc = concat!(
             stringify!($lanes), " lanes of `", stringify!($lane), "`, aligned to ",
@@ -226,9 +228,11 @@ macro_rules! vectors {
 }
 
 vectors! {
-    F32x2 = [f32; 2] F32 align 8, signed 0.0 Pair(0 x 1 y);
-    F32x4 = [f32; 4] F32 align 16, signed 0.0 Quad(0 x 1 y 2 z 3 w);
-    F64x2 = [f64; 2] F64 align 16, signed 0.0 Pair(0 x 1 y);
-    I32x4 = [i32; 4] I32 align 16, signed 0 Quad(0 x 1 y 2 z 3 w);
-    U32x4 = [u32; 4] U32 align 16, unsigned 0 Quad(0 x 1 y 2 z 3 w);
+    F16x2 = [f16; 2] F16 align 4, signed f16::ZERO, Pair(0 x 1 y);
+    BF16x2 = [bf16; 2] BF16 align 4, signed bf16::ZERO, Pair(0 x 1 y);
+    F32x2 = [f32; 2] F32 align 8, signed 0.0, Pair(0 x 1 y);
+    F32x4 = [f32; 4] F32 align 16, signed 0.0, Quad(0 x 1 y 2 z 3 w);
+    F64x2 = [f64; 2] F64 align 16, signed 0.0, Pair(0 x 1 y);
+    I32x4 = [i32; 4] I32 align 16, signed 0, Quad(0 x 1 y 2 z 3 w);
+    U32x4 = [u32; 4] U32 align 16, unsigned 0, Quad(0 x 1 y 2 z 3 w);
 }

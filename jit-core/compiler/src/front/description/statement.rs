@@ -103,8 +103,8 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let (left, right) = (self.eval().eager(), self.eval().eager());
                 let message = self.code.text();
                 let (left, right) = (left.target(), right.target());
-                // A message tells two numbers.
-                match front.is_option(left) {
+                // A message tells two numbers, and of what is made of parts that it is not as it is to be.
+                match front.has_parts(left) {
                     true => builder.assert(front.compared(op, left, right), message),
                     false => builder.assert_compared(op, left, right, message),
                 }
