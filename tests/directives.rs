@@ -828,3 +828,41 @@ fn loops_within_are_executed_once_for_all() -> kiln::Result<()> {
     assert_eq!(count(&tiled, " for "), 3, "{tiled}");
     Ok(())
 }
+
+/// The code of tiles of iterations side by side in loops that end within a tile: each element is written out for whole
+/// tiles and once more for those at the edge, not for each choice of rows and columns.
+#[test]
+fn elements_at_the_edge_are_written_out_once() -> kiln::Result<()> {
+    #[device_fn]
+    fn product(x: &mut [u32], y: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::jam(8);
+        for i in 0..n {
+            marks::partition(1, 1);
+            marks::jam(8);
+            for j in 0..n {
+                let mut sum = 0;
+                marks::shared(y.len() as u32);
+                marks::tile(4);
+                for k in 0..n {
+                    sum ^= y[i * n + k] + y[k * n + j];
+                }
+                x[i * n + j] = sum;
+            }
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<product>()?)?;
+    let schedule = program.schedule(&[2, 2], &[4, 4]);
+    let elements = |n: u64| -> kiln::Result<usize> {
+        let known = [
+            Known::Length(n * n),
+            Known::Length(n * n),
+            Known::Number(n.into()),
+        ];
+        let text = program.apply_for(&schedule, &known)?.module().to_string();
+        Ok(text.matches(": u32 = xor").count())
+    };
+    let (whole, edge) = (elements(64)?, elements(61)?);
+    expect!["64 161"].assert_eq(&format!("{whole} {edge}"));
+    Ok(())
+}

@@ -172,6 +172,7 @@ impl Rewrite<'_> {
             module: &mut module,
             kernel: self.kernel,
             once: self.once,
+            either: HashSet::new(),
         };
         for jam in self.jams {
             jammer.jam(jam)?;

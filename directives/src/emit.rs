@@ -106,6 +106,13 @@ impl<'f> Emit<'f> {
         Some(rest.iter().fold(first, both))
     }
 
+    /// Whether some of some `bool`s hold; `None` if there are none.
+    pub(crate) fn any(&mut self, conditions: &[Value]) -> Option<Value> {
+        let (&first, rest) = conditions.split_first()?;
+        let either = |holds, &next| self.binary(BinaryOp::Or, holds, next);
+        Some(rest.iter().fold(first, either))
+    }
+
     /// One of two values.
     pub(crate) fn select(&mut self, cond: Value, if_true: Value, if_false: Value) -> Value {
         match self.function.constant(cond) {

@@ -4,7 +4,8 @@
 //! groups of iterations become one turn of another loop each: what is in the body is written once for each iteration,
 //! one beside the other. A loop within whose bounds are the same for all is executed once for all; so are barriers, and
 //! what fills shared memory. An `if` that holds a loop and whose condition is not the same for all is cut in two: where
-//! it holds for all they go on side by side, elsewhere one after the other. Iterations that do not fill a group are
+//! it holds for all they go on side by side, elsewhere so, too, each behind its own condition within the loops, so that
+//! loops in loops have the code of all iterations twice, not once for each choice of them. Iterations that do not fill a group are
 //! executed by the loop as it was.
 
 use std::collections::{HashMap, HashSet};
@@ -37,6 +38,8 @@ pub(crate) struct Jammer<'m> {
     pub(crate) kernel: FuncId,
     /// What is executed once for all iterations, as the first one has it.
     pub(crate) once: HashSet<Inst>,
+    /// `if`s whose `else` is one other `if`, and does what is to be done whether the condition holds or not.
+    pub(crate) either: HashSet<Inst>,
 }
 
 /// What an iteration after the first has in the place of the first one's values and variables.
@@ -161,6 +164,12 @@ impl Jammer<'_> {
         let once = copy.insts.iter().filter(|(old, _)| self.once.contains(old));
         let once: Vec<Inst> = once.map(|(_, new)| *new).collect();
         self.once.extend(once);
+        let either = copy
+            .insts
+            .iter()
+            .filter(|(old, _)| self.either.contains(old));
+        let either: Vec<Inst> = either.map(|(_, new)| *new).collect();
+        self.either.extend(either);
         copy.inst
     }
 
@@ -228,7 +237,8 @@ impl Jammer<'_> {
         Ok(())
     }
 
-    /// An `if` that holds for some iterations: side by side where it does for all, else one after the other.
+    /// An `if` that holds for some iterations: side by side where it does for all, else each guarded on its own, or one
+    /// after the other where what it holds cannot be cut.
     fn where_all(
         &mut self,
         inst: Inst,
@@ -236,21 +246,79 @@ impl Jammer<'_> {
         others: &mut [Own],
         list: &mut Vec<Inst>,
     ) -> Result<(), DirectiveError> {
-        let mut one_by_one = vec![self.copied(inst)];
-        for own in &mut *others {
-            one_by_one.push(self.copied_for(inst, &mut own.clone()));
-        }
+        let cut = self.guarded_within(inst);
+        let one_by_one = match cut {
+            Some((_, region)) => {
+                self.region(region, &mut others.to_vec())?;
+                Vec::new()
+            }
+            None => {
+                let mut insts = vec![self.copied(inst)];
+                for own in &mut *others {
+                    insts.push(self.copied_for(inst, &mut own.clone()));
+                }
+                insts
+            }
+        };
         self.region(then_region, others)?;
         let function = self.function();
         let at = function.insts[inst].location;
-        let mut conditions = vec![cond];
-        conditions.extend(others.iter().map(|own| own.values[&cond]));
+        let of_all = |cond: Value| {
+            let own = |own: &Own| own.values.get(&cond).copied().unwrap_or(cond);
+            std::iter::once(cond)
+                .chain(others.iter().map(own))
+                .collect::<Vec<_>>()
+        };
         let mut emit = Emit::new(function, at);
-        let all = emit.all(&conditions).expect("the first one is there");
-        let else_region = emit.region(|emit| emit.list.append(&mut one_by_one));
+        let all = emit
+            .all(&of_all(cond))
+            .expect("there is the first iteration");
+        let some = cut.map(|(some, region)| (emit.any(&of_all(some)), region));
+        let else_region = emit.region(|emit| {
+            emit.list.extend(one_by_one);
+            if let Some((Some(some), region)) = some {
+                emit.if_(some, region);
+            }
+        });
         emit.if_else(all, then_region, else_region);
-        list.append(&mut emit.list);
+        let written = emit.list;
+        self.either
+            .extend(written.last().copied().filter(|_| cut.is_some()));
+        list.extend(written);
         Ok(())
+    }
+
+    /// What an `if` does, with the condition around what is in its loops instead of around them, so that it is right
+    /// whichever iterations the condition holds for, and what holds where there is something to do. None if it cannot
+    /// be cut so.
+    fn guarded_within(&mut self, inst: Inst) -> Option<(Value, Region)> {
+        let is_cut = self.either.contains(&inst);
+        let copy = self.copied(inst);
+        let function = self.function();
+        let Control::If {
+            cond,
+            then_region,
+            else_region,
+        } = function.insts[copy].data.control()
+        else {
+            return None;
+        };
+        if let Some(region) = else_region {
+            let inner = function.regions[region].insts.last().filter(|_| is_cut)?;
+            let Control::If {
+                cond, then_region, ..
+            } = function.insts[*inner].data.control()
+            else {
+                return None;
+            };
+            return Some((cond, then_region));
+        }
+        let mut cut = Cut {
+            jammer: self,
+            cond,
+            behind: HashSet::new(),
+        };
+        cut.region(then_region).then_some((cond, then_region))
     }
 
     /// An instruction for each iteration, unless that would give the same.
@@ -313,6 +381,98 @@ impl Jammer<'_> {
             Source::Row(_) | Source::Own | Source::Execution | Source::Callee => false,
         };
         same && is_same
+    }
+}
+
+/// A condition on the way into the loops that it is around.
+struct Cut<'j, 'm> {
+    jammer: &'j mut Jammer<'m>,
+    cond: Value,
+    /// What is computed where the condition holds, and not to be seen elsewhere.
+    behind: HashSet<Value>,
+}
+
+impl Cut<'_, '_> {
+    /// Puts the condition around what is in a region and in its loops; whether that can be.
+    fn region(&mut self, region: Region) -> bool {
+        let function = self.jammer.function();
+        let insts = std::mem::take(&mut function.regions[region].insts);
+        let (mut list, mut run) = (Vec::new(), Vec::new());
+        let mut in_run = HashSet::new();
+        for inst in insts {
+            if self.uses(inst, &self.behind) {
+                return false;
+            }
+            let is_behind = self.uses(inst, &in_run);
+            let function = self.jammer.function();
+            let data = function.insts[inst].data.clone();
+            if let Control::For { bounds, body, .. } = data.control()
+                && !is_behind
+                // A step of 0 is none where the condition does not hold.
+                && function.constant(bounds[2]).is_some()
+                && !leaves(function, body, None)
+            {
+                self.put(&mut list, std::mem::take(&mut run));
+                self.behind.extend(in_run.drain());
+                if !self.region(body) {
+                    return false;
+                }
+                let data = &mut self.jammer.function().insts[inst].data;
+                if let InstData::For { unroll, .. } = data {
+                    // The edge's code is to be short.
+                    *unroll = Unroll::Never;
+                }
+                list.push(inst);
+            } else if holds(function, inst, InstData::is_loop) {
+                return false;
+            } else if !is_behind && self.is_open(&data) {
+                list.push(inst);
+            } else {
+                in_run.extend(self.jammer.function().insts[inst].result);
+                run.push(inst);
+            }
+        }
+        self.put(&mut list, run);
+        self.behind.extend(in_run);
+        self.jammer.function().regions[region].insts = list;
+        true
+    }
+
+    /// Puts the condition around instructions.
+    fn put(&mut self, list: &mut Vec<Inst>, run: Vec<Inst>) {
+        let Some(&first) = run.first() else { return };
+        let cond = self.cond;
+        let function = self.jammer.function();
+        let at = function.insts[first].location;
+        let mut emit = Emit::new(function, at);
+        emit.where_(Some(cond), |emit| emit.list.extend(run));
+        list.append(&mut emit.list);
+    }
+
+    /// Whether an operation may be executed where the condition does not hold: it computes with values alone.
+    fn is_open(&self, data: &InstData) -> bool {
+        let facts = data.facts(&self.jammer.module.intrinsics);
+        let indexes = matches!(
+            data,
+            InstData::SliceIndex { .. } | InstData::ElementPtr { .. }
+        );
+        // An index that was proved is one where the condition holds.
+        let pure = !facts.reads && !facts.writes && !facts.assumes && !facts.steers && !facts.meets;
+        let of_operands = matches!(facts.source, Source::Operands);
+        of_operands && pure && facts.check.is_none() && !indexes
+    }
+
+    /// Whether an instruction, or one within, uses one of some values.
+    fn uses(&self, inst: Inst, values: &HashSet<Value>) -> bool {
+        let function = &self.jammer.module.functions[self.jammer.kernel];
+        let data = &function.insts[inst].data;
+        let mut found = false;
+        data.for_each_operand(|operand| found |= values.contains(&operand));
+        let within = |region: Region| {
+            let mut insts = function.regions[region].insts.iter();
+            insts.any(|&inner| self.uses(inner, values))
+        };
+        found || data.regions().into_iter().any(within)
     }
 }
 

@@ -82,7 +82,7 @@ fn registers(a: &[f32], b: &[f32], c: &mut [f32], m: usize, n: usize, k: usize) 
             for j in 0..n {
                 let mut sum = 0.0;
                 #[shared(copyin(a, b))]
-                #[loop_transform(tile(8), unroll)]
+                #[loop_transform(tile(8), unroll(4))]
                 for kk in 0..k {
                     sum += a[i * k + kk] * b[kk * n + j];
                 }
