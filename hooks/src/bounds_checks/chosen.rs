@@ -31,7 +31,10 @@ pub(super) fn ends(
         InstData::Binary {
             op: op @ (BinaryOp::Min | BinaryOp::Max),
             args: [a, b],
-        } => smaller_or_larger(before, counters, (op, [a, b]), depth),
+        } => match between(before, (op, [a, b])) {
+            Some(ends) => Some(ends),
+            None => smaller_or_larger(before, counters, (op, [a, b]), depth),
+        },
         InstData::Select {
             cond,
             if_true,
@@ -57,6 +60,33 @@ pub(super) fn ends(
         }
         _ => None,
     }
+}
+
+/// The ends of what is kept between two numbers that are the same for all, `i.max(0).min(n - 1)`: these numbers, whatever
+/// `i` is. They are of all there is, and need no question about what `i` is made of.
+fn between(before: &mut Before<'_>, (op, args): (BinaryOp, [Value; 2])) -> Option<[Number; 2]> {
+    let [a, b] = args;
+    if before.function.type_of(a).as_scalar()?.bits() >= 64 {
+        return None;
+    }
+    for (inner, outer) in [(a, b), (b, a)] {
+        let Some(&InstData::Binary { op: of, args }) = defining(before.function, inner) else {
+            continue;
+        };
+        let is_other = matches!(of, BinaryOp::Min | BinaryOp::Max) && of != op;
+        let Some(outer) = before.moved(outer).filter(|_| is_other) else {
+            continue;
+        };
+        if let Some(inner) = args.into_iter().find_map(|arg| before.moved(arg)) {
+            let [outer, inner] = [outer, inner].map(|value| before.number(value));
+            let both = before.one_of(op, [outer, inner]);
+            return Some(match op {
+                BinaryOp::Min => [both, outer],
+                _ => [outer, both],
+            });
+        }
+    }
+    None
 }
 
 /// The ends of the smaller or the larger of two values. The smaller of two unsigned ones needs but one with ends.

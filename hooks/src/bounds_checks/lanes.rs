@@ -516,6 +516,10 @@ fn of_operation(
             };
             lane(value, (Number::Known(0), last), Truth::Known(true))
         }
+        InstData::Binary {
+            op: BinaryOp::Rem,
+            args: [_, by],
+        } if known_integer(before.function, by).is_none() => rest(before, (value, by))?,
         InstData::Binary { op, args: [a, b] } => {
             let number = known_integer(before.function, b);
             let number = number.filter(|number| (0..LARGE).contains(number))?;
@@ -539,6 +543,18 @@ fn of_operation(
         _ => return None,
     };
     Some(counter)
+}
+
+/// What a division by a number that is the same for all leaves, where that is not 0.
+fn rest(before: &mut Before<'_>, (value, by): (Value, Value)) -> Option<Counter> {
+    if before.function.type_of(by).as_scalar()?.bits() >= 64 {
+        return None;
+    }
+    let by = before.moved(by)?;
+    let by = before.number(by);
+    let last = before.sub(by, Number::Known(1));
+    let is_above_zero = before.is_not_negative(last);
+    Some(lane(value, (Number::Known(0), last), is_above_zero))
 }
 
 /// A value that is another one, divided by a number.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     AddressSpace, Control, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
-    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Unroll, Value,
-    ValueDef, Var, VarData,
+    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Value, ValueDef,
+    Var, VarData,
 };
 
 use super::before::{Before, Inside, Truth};
@@ -380,14 +380,15 @@ impl Versions<'_> {
         }
     }
 
-    /// The loop that faults where it did is not worth more code, nor are those in it: none is unrolled unless it was asked
-    /// for, or the counter says which element of the thread's own memory it is. That memory becomes registers, in both
-    /// versions, only where all such loops are unrolled.
+    /// The loop that faults where it did is not worth more code, nor are those in it: none is unrolled, not where that was
+    /// asked for either, unless the counter says which element of the thread's own memory it is. That memory becomes
+    /// registers, in both versions, only where all such loops are unrolled. And LLVM shares what two unrolled versions
+    /// end with, so that the last element of a vector would be one by itself.
     pub(super) fn make_slow(&mut self, slow: Inst) {
         let inside = Inside::of(self.function, slow);
         let index = self.counters_of_own_memory(&inside);
         let others = inside.insts().filter(|inst| !index.contains(inst));
-        self.never_unroll(others, |unroll| unroll == Unroll::Auto);
+        self.never_unroll(others);
     }
 
     /// The loops whose counters addresses of the thread's own memory are made of.

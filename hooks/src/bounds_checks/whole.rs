@@ -52,21 +52,15 @@ impl Versions<'_> {
             self.begin_with(&question);
             if question.test.is_some() {
                 // Not what was asked for either: this version is for blocks at an edge, and has its arrays in memory.
-                self.never_unroll(inside.insts(), |_| true);
+                self.never_unroll(inside.insts());
             }
         }
     }
 
-    /// Says of loops that none is unrolled of which `is_slow` says how they were to be.
-    pub(super) fn never_unroll(
-        &mut self,
-        insts: impl Iterator<Item = Inst>,
-        is_slow: fn(Unroll) -> bool,
-    ) {
+    /// Says of loops that none is unrolled.
+    pub(super) fn never_unroll(&mut self, insts: impl Iterator<Item = Inst>) {
         for inst in insts {
-            if let InstData::For { unroll, .. } = &mut self.function.insts[inst].data
-                && is_slow(*unroll)
-            {
+            if let InstData::For { unroll, .. } = &mut self.function.insts[inst].data {
                 *unroll = Unroll::Never;
             }
         }
