@@ -13,8 +13,8 @@
 use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
-    FastMath, Function, InstData, IntrinsicDef, IntrinsicId, PrimaryMap, Region, Scalar, Source,
-    Type, Value,
+    FastMath, Function, InstData, IntrinsicDef, IntrinsicId, PrimaryMap, Region, Source, Type,
+    Value,
 };
 
 /// Keeps the first of the same operations on the same integers, and takes the others out.
@@ -79,9 +79,10 @@ impl Once<'_> {
     /// Whether an operation gives an integer or a `bool`, the same one wherever it is done.
     fn is_number(&self, data: &InstData, value: Value) -> bool {
         let facts = data.facts(self.intrinsics);
-        let scalar = self.function.type_of(value).as_scalar();
+        let ty = self.function.type_of(value);
+        let is_int = ty.as_scalar().is_some_and(|scalar| scalar.is_int());
         matches!(facts.source, Source::Operands | Source::Row(_))
             && facts.is_harmless()
-            && scalar.is_some_and(|scalar| scalar.is_int() || scalar == Scalar::Bool)
+            && (is_int || ty == Type::BOOL)
     }
 }
