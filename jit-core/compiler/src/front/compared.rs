@@ -60,9 +60,8 @@ impl<'k> Front<'k> {
 
     /// Whether something is compared by its parts: an option, a result, a slice, an array, a vector, a tuple or a struct.
     pub(super) fn has_parts(self, operand: Operand<'k>) -> bool {
-        let is_struct = self
-            .builder
-            .with_types(|types| types.as_struct(operand.ty()).is_some());
+        let ty = operand.ty();
+        let is_struct = self.builder.with_types(|types| types.as_struct(ty).is_some());
         is_struct || operand.is_of_elements() || operand.lanes().is_some()
     }
 
@@ -250,7 +249,8 @@ impl<'k> Operand<'k> {
 
     /// The type and the number of a vector's lanes, if this operand is one.
     fn lanes(self) -> Option<(Scalar, u8)> {
-        self.builder.with_types(|types| types.as_vector(self.ty()))
+        let ty = self.ty();
+        self.builder.with_types(|types| types.as_vector(ty))
     }
 
     /// Whether two vectors of one type have the same numbers in their lanes.

@@ -263,8 +263,8 @@ impl<'k> Operand<'k> {
 
     /// `&self[..]` or `&mut self[..]`, of a slice or array.
     pub fn whole_slice(self, mutable: bool) -> Operand<'k> {
-        let b = self.builder;
-        let whole = match b.with_types(|types| types.is_reference(self.ty())) {
+        let (b, ty) = (self.builder, self.ty());
+        let whole = match b.with_types(|types| types.is_reference(ty)) {
             true => self.read(),
             false => self.address(mutable).read(),
         };
