@@ -12,6 +12,7 @@ use super::rust_language::on_host_and_device;
 on_host_and_device! {
     equal_by_hand inside_of_others in_slices as_methods ordered_by_hand orders_inside_of_others asserted
     written_as_derived of_generic_structs between_structs_of_structs of_vectors
+    of_what_is_assigned_later
 }
 
 /// Equal if they are near, and of one color, whatever else they are.
@@ -274,4 +275,20 @@ fn of_vectors(x: i32) -> i32 {
         + 16 * i32::from(Some(a) == Some(b))
         + 32 * i32::from([a, b] == [b, b])
         + 64 * found
+}
+
+#[device_fn]
+fn of_what_is_assigned_later(x: i32) -> i32 {
+    let number;
+    let all;
+    if x > 3 {
+        number = x * 2;
+        all = [x, 4];
+    } else {
+        number = 7;
+        all = [4, x];
+    }
+    let sum: i32 = (&all[..]).iter().sum();
+    assert_eq!(number, number);
+    i32::from(number == 8) + 2 * i32::from(number != 7) + 4 * i32::from(number < 30) + 8 * sum
 }

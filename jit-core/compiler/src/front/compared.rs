@@ -61,7 +61,9 @@ impl<'k> Front<'k> {
     /// Whether something is compared by its parts: an option, a result, a slice, an array, a vector, a tuple or a struct.
     pub(super) fn has_parts(self, operand: Operand<'k>) -> bool {
         let ty = operand.ty();
-        let is_struct = self.builder.with_types(|types| types.as_struct(ty).is_some());
+        let is_struct = self
+            .builder
+            .with_types(|types| types.as_struct(ty).is_some());
         is_struct || operand.is_of_elements() || operand.lanes().is_some()
     }
 
