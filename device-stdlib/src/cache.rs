@@ -154,7 +154,7 @@ fn nothing(scalar: Scalar, lanes: &str) -> Option<Module> {
     parse(&text, &|_| None).ok()
 }
 
-const fn row(
+pub(crate) const fn row(
     name: &'static str,
     params: &'static [TypePattern],
     result: TypePattern,

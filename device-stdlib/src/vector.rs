@@ -2,7 +2,8 @@
 //! "Built-in Vector Types").
 //!
 //! A thread reads and writes a vector in one access, which is what moves memory fastest (PTX ISA, "Vectors",
-//! `ld.global.v4`). It computes with its lanes one by one, as a GPU has no instructions for all of them.
+//! `ld.global.v4`). It computes with its lanes one by one, but for those of
+//! [`F16x2`] and [`BF16x2`]: of others a GPU has no instructions for all of them.
 //!
 //! | | |
 //! |---|---|

@@ -6,13 +6,13 @@ use std::ops::Add;
 use kiln_jit_core::build::{IntoVal as _, Val};
 use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::ir::{
-    AtomicOp, Cell, Effects, Family, IntrinsicDef, Meaning, Module, Ordering, Scalar, Scope,
-    TypeData, TypePattern, Uniformity, parse,
+    AtomicOp, Cell, Family, IntrinsicDef, Module, Ordering, Scalar, Scope, TypeData, TypePattern,
+    parse,
 };
 use kiln_jit_core::value::{BF16x2, DeviceType, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
 
 use super::number::Num;
-use crate::cache::place;
+use crate::cache::{place, row};
 
 /// What [`atomic_add`](super::atomic::atomic_add()) adds: numbers, and vectors, of which each lane is added by itself.
 #[diagnostic::on_unimplemented(
@@ -98,19 +98,6 @@ static ADD_QUAD: IntrinsicDef = row(
         "=&f,=&f,=&f,=&f,l,f,f,f,f,~{memory}",
     )],
 );
-
-const fn row(
-    name: &'static str,
-    params: &'static [TypePattern],
-    result: TypePattern,
-    body: fn(Scalar) -> Option<Module>,
-    cells: &'static [Cell],
-) -> IntrinsicDef {
-    IntrinsicDef::new(name, params, result, Meaning::Body(body))
-        .with_uniformity(Uniformity::Lane)
-        .with_effects(Effects::Memory)
-        .with_cells(cells)
-}
 
 /// The rows of this file.
 pub(crate) fn rows() -> impl Iterator<Item = &'static IntrinsicDef> {

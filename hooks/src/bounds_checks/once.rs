@@ -10,18 +10,22 @@
 //! Only what stands around an operation, or before it in its region, is known there. Variables are not looked into: what
 //! they are may change in between.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use kiln_compiler::ir::{
-    FastMath, Function, InstData, IntrinsicDef, IntrinsicId, PrimaryMap, Region, Source, Type,
-    Value,
+    FastMath, Function, InstData, InstNode, IntrinsicDef, IntrinsicId, PrimaryMap, Region, Source,
+    Type, Value,
 };
 
-/// Keeps the first of the same operations on the same integers, and takes the others out.
+/// Keeps the first of the same operations on the same integers, and takes the others out, where an index is checked.
 pub(super) fn make(
     function: &mut Function,
     intrinsics: &PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
 ) {
+    let is_checked = |(_, inst): (_, &InstNode)| inst.data.check().is_some();
+    if !function.insts.iter().any(is_checked) {
+        return;
+    }
     let body = function.body;
     let mut once = Once {
         function,
@@ -44,7 +48,7 @@ struct Once<'f> {
 impl Once<'_> {
     fn region(&mut self, region: Region) {
         let mut insts = std::mem::take(&mut self.function.regions[region].insts);
-        let mut own = HashSet::new();
+        let mut own = Vec::new();
         insts.retain(|&inst| {
             let same = &self.same;
             let node = &mut self.function.insts[inst];
@@ -66,14 +70,16 @@ impl Once<'_> {
                     false
                 }
                 None => {
-                    own.insert(key.clone());
+                    own.push(key.clone());
                     self.known.insert(key, value);
                     true
                 }
             }
         });
         self.function.regions[region].insts = insts;
-        self.known.retain(|key, _| !own.contains(key));
+        for key in own {
+            self.known.remove(&key);
+        }
     }
 
     /// Whether an operation gives an integer or a `bool`, the same one wherever it is done.

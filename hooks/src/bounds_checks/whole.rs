@@ -158,8 +158,8 @@ impl Versions<'_> {
         looped
     }
 
-    /// Whether threads meet between checks, and each loop makes a few turns in which it accesses slices: what else it
-    /// accesses is not checked in it anyway.
+    /// Whether threads meet between checks, and each loop makes a few turns in which it accesses slices. A loop over
+    /// arrays alone is better off with runs: a version of the whole kernel made lud 8 % slower.
     fn is_cut(&self) -> bool {
         let (mut checks, mut is_cut, mut is_long) = (0, false, false);
         let mut cut_at = None;
