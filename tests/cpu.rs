@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use kiln::core::compile::{Stage, StageObserver};
 use kiln::core::ir::parse;
+use kiln::core::job::{CompileOptions, OptLevel};
 use kiln::core::runtime::{BlockOrder, CpuOptions};
 use kiln::core::target::{Barriers, CpuFeatures};
 use kiln::prelude::*;
@@ -18,14 +19,15 @@ use crate::{each_case, in_turns, seed, test};
 
 /// The tests.
 pub fn tests() -> Vec<Trial> {
-    let on = |(name, options): (&str, CpuOptions)| {
-        each_case(name, move |case| run(case, &options).map(drop))
+    let on = |(name, options): (&str, CpuOptions), level: OptLevel| {
+        each_case(name, move |case| run(case, &options, level).map(drop))
     };
-    let mut tests: Vec<Trial> = devices().into_iter().flat_map(on).collect();
+    let as_users = |device| on(device, OptLevel::default());
+    let mut tests: Vec<Trial> = devices().into_iter().flat_map(as_users).collect();
     let others = others();
     let count = others.len();
     for (turn, other) in others.into_iter().enumerate() {
-        tests.extend(in_turns((turn, count), on(other)));
+        tests.extend(in_turns((turn, count), on(other, OptLevel::O0)));
     }
     tests.extend([
         test("modules_are_held_against_their_texts", texts_are_seen),
@@ -53,7 +55,7 @@ fn devices() -> [Named; 3] {
     ]
 }
 
-/// Those that take turns.
+/// Those that take turns. They are compiled without LLVM's passes, which take most of the time and are tried by `compiled`.
 fn others() -> Vec<Named> {
     let lanes = |lanes| shuffled().lanes(lanes);
     let coroutines = |lanes| {
@@ -103,7 +105,11 @@ impl StageObserver for RoundTrip {
 
 /// Runs a case on a device with these options; blocks that wait for earlier ones begin in order. Gives the
 /// number of modules that were held against their texts.
-fn run(case: &Case, options: &CpuOptions) -> Result<usize, Box<dyn std::error::Error>> {
+fn run(
+    case: &Case,
+    options: &CpuOptions,
+    level: OptLevel,
+) -> Result<usize, Box<dyn std::error::Error>> {
     let mut options = options.clone();
     if WAIT_FOR_EARLIER_BLOCKS.contains(&case.name()) {
         options.block_order = BlockOrder::Increasing;
@@ -111,7 +117,8 @@ fn run(case: &Case, options: &CpuOptions) -> Result<usize, Box<dyn std::error::E
     let order = options.block_order;
     let round_trip = Arc::<RoundTrip>::default();
     let observer: Arc<dyn StageObserver + Send + Sync> = round_trip.clone();
-    let observed = JitOptions::default().observer(observer);
+    let compile = CompileOptions::default().opt_level(level);
+    let observed = JitOptions::default().compile(compile).observer(observer);
     let jit = Jit::with(Device::cpu_with(options), kiln::hooks::standard(), observed);
     (case.run)(&jit)
         .map_err(|error| format!("blocks began {order} (KILN_BLOCK_ORDER)\n{error}"))?;
@@ -127,7 +134,7 @@ fn texts_are_seen() -> Outcome {
     let [case, ..] = suite::visibility::CASES else {
         return Err("the chapter has no cases".into());
     };
-    match run(case, &CpuOptions::default())? {
+    match run(case, &CpuOptions::default(), OptLevel::default())? {
         0 => Err(format!("`{}` compiles, and nothing is seen", case.path()).into()),
         _ => Ok(()),
     }
