@@ -1,7 +1,8 @@
 //! How far the mathematical functions are from the exact results, and their special values.
 //!
 //! The references are the platform's functions: for `f32` those of `f64`, for `f64` those of
-//! `f64`, themselves within one unit in the last place, which the bounds here include.
+//! `f64`, themselves within one unit in the last place, which the bounds here include. A sample of
+//! each exponent is tried, not all numbers.
 
 use kiln::prelude::*;
 

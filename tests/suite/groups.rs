@@ -15,6 +15,7 @@ chapter![
     tiles_combine_in_order,
     lanes_apart_combine_in_order,
     ended_lanes_are_no_members,
+    lanes_of_a_mask_that_have_not_ended,
     one_lane_is_elected,
     blocks_combine_in_order,
     blocks_of_several_dimensions_combine,
@@ -356,6 +357,53 @@ fn ended_lanes_are_no_members(jit: &Jit) -> Outcome {
                 // On a GPU it is up to the machine who is there.
                 let all = members.len() as u32 + 100 * rank as u32;
                 assert!(!exact || together[i] == all, "{what}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One class of three has ended, the others come by two ways; each mask has more lanes than are there.
+#[kernel]
+fn by_masks(x: &[Affine], out: &mut [Three], groups: &mut [[u32; 3]]) {
+    let i = linear();
+    let class = x[i].sum % 3;
+    let others = ballot(FULL_MASK, class != 1);
+    if class == 0 {
+        return;
+    }
+    let group = if class == 1 {
+        lanes_of(!others)
+    } else {
+        lanes_of(others)
+    };
+    out[i] = three(group, x[i]);
+    groups[i] = [group.mask(), group.size(), group.rank()];
+}
+
+fn lanes_of_a_mask_that_have_not_ended(jit: &Jit) -> Outcome {
+    for shape in SHAPES {
+        let n = threads(shape);
+        let x = affines(n);
+        let (mut out, mut groups) = (jit.upload(&vec![NONE; n])?, jit.zeros::<[u32; 3]>(n)?);
+        let input = jit.upload(&x)?;
+        jit.launch(&by_masks, 1, shape, args!(&input, &mut out, &mut groups))?;
+        let (out, groups) = (out.to_vec()?, groups.to_vec()?);
+        for warp in warps(n) {
+            for i in warp.clone() {
+                let class = |j: usize| x[j].sum % 3;
+                let (mut want, mut group) = (NONE, [0; 3]);
+                if class(i) != 0 {
+                    let (members, rank) = members(&x, warp.clone(), i, class);
+                    let mask = mask_of(warp.clone(), |j| class(j) == class(i));
+                    want = three_of(&members, rank);
+                    group = [mask, members.len() as u32, rank as u32];
+                }
+                assert_eq!(
+                    (out[i], groups[i]),
+                    (want, group),
+                    "thread {i} of {shape:?}"
+                );
             }
         }
     }

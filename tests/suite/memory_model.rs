@@ -9,6 +9,7 @@ chapter![
     orderings_and_scopes,
     atomic_loads_of_what_nobody_writes,
     the_last_block_sees_all_parts,
+    fences_of_each_scope_hand_over,
     blocks_wait_for_earlier_ones,
     flags_come_after_their_data,
     a_race_on_an_index_reaches_nothing_else,
@@ -157,6 +158,51 @@ fn the_last_block_sees_all_parts(jit: &Jit) -> Outcome {
     last_arriver.launch(jit, (blocks, threads), &mut parts, &mut arrived, &mut out)?;
     let of = |t| (0..blocks).map(|block| block * 1000 + t).sum::<u32>();
     assert_eq!(out.to_vec()?, (0..threads).map(of).collect::<Vec<_>>());
+    Ok(())
+}
+
+/// The thread of a block that comes last reads what all of them wrote, by fences of the block; the last block what all
+/// blocks wrote, by fences of the system, and the host what that wrote.
+#[kernel]
+fn last_by_fences(x: &[u32], parts: &mut [u32], arrived: &mut [u32], out: &mut [u32]) {
+    let (of_threads, here) = (shared!([u32; 64]), shared!([u32; 1]));
+    let (t, block) = (thread_idx().x, block_idx().x);
+    if t == 0 {
+        here[0] = 0;
+    }
+    barrier();
+    of_threads[t] = x[global_id().x];
+    thread_fence_block();
+    if atomic_add_with(&mut here[0], 1, Ordering::Relaxed, Scope::Block) == 63 {
+        thread_fence_block();
+        let mut sum = 0;
+        for i in 0..64 {
+            sum += of_threads[i];
+        }
+        parts[block] = sum;
+        thread_fence_system();
+        let before = atomic_add_with(&mut arrived[0], 1, Ordering::Relaxed, Scope::System);
+        if before as usize == grid_dim().x - 1 {
+            thread_fence_system();
+            let mut all = 0;
+            for i in 0..parts.len() {
+                all += parts[i];
+            }
+            out[0] = all;
+            thread_fence_system();
+            atomic_store(&mut out[1], 1, Ordering::Relaxed, Scope::System);
+        }
+    }
+}
+
+fn fences_of_each_scope_hand_over(jit: &Jit) -> Outcome {
+    let blocks = 37u32;
+    let host: Vec<u32> = (0..blocks * 64).map(|i| i * 5 + 1).collect();
+    let x = jit.upload(&host)?;
+    let mut parts = jit.zeros::<u32>(blocks as usize)?;
+    let (mut arrived, mut out) = (jit.zeros::<u32>(1)?, jit.zeros::<u32>(2)?);
+    last_by_fences.launch(jit, (blocks, 64), &x, &mut parts, &mut arrived, &mut out)?;
+    assert_eq!(out.to_vec()?, [host.iter().sum(), 1]);
     Ok(())
 }
 

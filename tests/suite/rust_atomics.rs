@@ -14,6 +14,7 @@ chapter![
     places_of_every_kind,
     generic_types,
     held_by_several,
+    rounds_held_by_several,
     vectors_lane_by_lane,
     vectors_in_shared_memory,
 ];
@@ -424,6 +425,61 @@ fn held_by_several(jit: &Jit) -> Outcome {
     let mut on_host = [1u64, 5];
     assert_eq!(raise(atomics(&mut on_host), 0, 9), 1);
     assert_eq!(on_host, [10, 5]);
+    Ok(())
+}
+
+/// Numbers that go round, each by a closure and a function: two begin at 0, two above the limit.
+#[kernel]
+fn hold_rounds(limit: u32, cells: &mut [u32], seen: &mut [u32], out: &mut [u32]) {
+    let tile = shared!([u32; 2]);
+    let thread = thread_idx().x;
+    if thread < 2 {
+        tile[thread] = 0;
+    }
+    barrier();
+    let (cells, seen, in_tile) = (atomics(cells), atomics(seen), atomics(&mut tile[..]));
+    let up = |at: u32| cells.fetch_inc(at as usize, limit);
+    let down = |at: u32| cells.fetch_dec_with(at as usize, limit, Ordering::AcqRel, Scope::Device);
+    let place = up(0);
+    seen.fetch_add(place as usize % 2, 1);
+    up(1);
+    down(2);
+    down(3);
+    in_tile.fetch_inc_with(0, limit, Ordering::Relaxed, Scope::Block);
+    in_tile.fetch_dec(1, limit);
+    barrier();
+    if thread < 2 {
+        let last = in_tile.load(thread, Ordering::Relaxed, Scope::Block);
+        out[2 * block_idx().x + thread] = last;
+    }
+}
+
+fn rounds_held_by_several(jit: &Jit) -> Outcome {
+    for limit in [0, 1, 6, 119, u32::MAX - 1] {
+        let first = [0, limit + 1, 0, limit + 1];
+        let (mut cells, mut seen) = (jit.upload(&first)?, jit.zeros::<u32>(2)?);
+        let mut out = jit.zeros::<u32>(2 * BLOCKS as usize)?;
+        let config = (BLOCKS, THREADS);
+        hold_rounds.launch(jit, config, limit, &mut cells, &mut seen, &mut out)?;
+        let round = u64::from(limit) + 1;
+        let up = |n: u32| (u64::from(n) % round) as u32;
+        let down = |n: u32| ((round - u64::from(n) % round) % round) as u32;
+        let mut on_host = first;
+        let held = atomics(&mut on_host);
+        for _ in 0..ALL {
+            held.fetch_inc(0, limit);
+            held.fetch_inc(1, limit);
+            held.fetch_dec(2, limit);
+            held.fetch_dec(3, limit);
+        }
+        assert_eq!(cells.to_vec()?, on_host, "{limit}");
+        // What is above the limit goes to an end first.
+        assert_eq!(on_host[..3], [up(ALL), up(ALL - 1), down(ALL)], "{limit}");
+        let of_block = [up(THREADS), down(THREADS)];
+        assert_eq!(out.to_vec()?, of_block.repeat(BLOCKS as usize), "{limit}");
+        let odd = (0..ALL).filter(|&n| up(n) % 2 == 1).count() as u32;
+        assert_eq!(seen.to_vec()?, [ALL - odd, odd], "{limit}");
+    }
     Ok(())
 }
 

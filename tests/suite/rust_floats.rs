@@ -128,7 +128,7 @@ fn numbers_and_their_neighbours(jit: &Jit) -> Outcome {
 }
 
 #[device_fn]
-fn parts<T: Float>(x: T) -> ([T; 5], [i32; 3]) {
+fn parts<T: Float>(x: T) -> ([T; 6], [i32; 3]) {
     let (fraction, exponent) = x.frexp();
     let (again, _) = T::frexp(fraction);
     // Which sign the remainder of an infinity has is left to the machine.
@@ -136,13 +136,13 @@ fn parts<T: Float>(x: T) -> ([T; 5], [i32; 3]) {
     let classes = x.is_finite() as i32 + 2 * (x.is_infinite() as i32) + 4 * (x.is_nan() as i32);
     let signs = x.is_sign_negative() as i32 + 2 * (T::is_sign_positive(x) as i32);
     (
-        [fraction, again, x.round(), left, x.abs().rsqrt()],
+        [fraction, again, x.round(), left, x.abs().rsqrt(), x.logb()],
         [exponent, x.ilogb(), classes + 8 * signs],
     )
 }
 
 #[kernel]
-fn all_parts<T: Float>(x: &[T], out: &mut [[T; 5]], numbers: &mut [[i32; 3]]) {
+fn all_parts<T: Float>(x: &[T], out: &mut [[T; 6]], numbers: &mut [[i32; 3]]) {
     let i = global_id().x;
     if i < x.len() {
         (out[i], numbers[i]) = parts(x[i]);
@@ -152,9 +152,9 @@ fn all_parts<T: Float>(x: &[T], out: &mut [[T; 5]], numbers: &mut [[i32; 3]]) {
 fn parts_of_every_float(jit: &Jit) -> Outcome {
     fn check<T: Float + KernelType + std::fmt::Debug>(jit: &Jit, x: &[T]) -> Outcome
     where
-        [T; 5]: KernelType,
+        [T; 6]: KernelType,
     {
-        let mut out = jit.upload(&vec![[T::ZERO; 5]; x.len()])?;
+        let mut out = jit.upload(&vec![[T::ZERO; 6]; x.len()])?;
         let mut numbers = jit.zeros::<[i32; 3]>(x.len())?;
         let config = (grid_for(x.len(), 64), 64);
         all_parts.launch(jit, config, &jit.upload(x)?, &mut out, &mut numbers)?;
@@ -173,6 +173,13 @@ fn parts_of_every_float(jit: &Jit) -> Outcome {
                 let half = f64::from(exponent - exponent / 2).exp2();
                 assert_eq!(fraction * half * f64::from(exponent / 2).exp2(), x.to_f64());
                 assert_eq!(wanted[1], exponent - 1);
+                assert_eq!(want[5].to_f64(), f64::from(exponent - 1), "{x:?}");
+            } else {
+                let of_none = match x == T::ZERO {
+                    true => T::from_f64(f64::NEG_INFINITY),
+                    false => x.abs(),
+                };
+                assert!(same((&want[5], &of_none)), "{x:?}: {:?}", want[5]);
             }
         }
         Ok(())

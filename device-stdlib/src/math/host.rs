@@ -44,6 +44,15 @@ pub(super) fn ilogb(x: f64) -> i32 {
     }
 }
 
+/// The exponent; of 0 minus infinity, of infinities infinity, of NaN that.
+pub(super) fn logb(x: f64) -> f64 {
+    match x {
+        0.0 => f64::NEG_INFINITY,
+        _ if x.is_finite() => f64::from(ilogb(x)),
+        _ => x.abs(),
+    }
+}
+
 /// An angle in half turns less a multiple of a quarter turn, at most an eighth of a turn, and that multiple.
 fn half_turns(x: f64) -> (f64, i32) {
     let rest = x - 2.0 * (x * 0.5).round_ties_even();

@@ -159,6 +159,15 @@ pub(super) fn ilogb(x: Val<'_>) -> Val<'_> {
     has_exponent(x).select(exponent, of_others)
 }
 
+/// `logb(x)` (C23, 7.12.6.17).
+pub(super) fn logb(x: Val<'_>) -> Val<'_> {
+    let format = Format::of(x);
+    let exponent = exponent(format, normalized(x)).cast(format.ty);
+    let is_zero = x.eq(format.float(0.0));
+    let of_others = is_zero.select(format.float(f64::NEG_INFINITY), x.abs());
+    has_exponent(x).select(exponent, of_others)
+}
+
 /// The bits of a float whose type is known.
 #[derive(Copy, Clone)]
 pub(super) struct Bits<'k> {

@@ -63,6 +63,10 @@
 //!     cells.fetch_xor_with(2, 1, Ordering::Relaxed, Scope::Block);
 //!     cells.cas_with(3, 8, 6, Ordering::AcqRel, Scope::Device);
 //!     cells.exchange_with(4, 7, Ordering::AcqRel, Scope::Device);
+//!     cells.fetch_inc(6, 1);
+//!     cells.fetch_inc_with(6, 1, Ordering::AcqRel, Scope::Device);
+//!     cells.fetch_dec(7, 5);
+//!     cells.fetch_dec_with(7, 5, Ordering::Acquire, Scope::System);
 //!     cells.store(5, cells.len() as u32, Ordering::Release, Scope::Device);
 //!     let last = cells.load(5, Ordering::Acquire, Scope::Device);
 //!     if cells.is_empty() { 0 } else { old + last }
@@ -74,13 +78,13 @@
 //! }
 //!
 //! # fn main() -> kiln::Result<()> {
-//! let mut on_host = [1, 7, 12, 9, 0, 0];
+//! let mut on_host = [1, 7, 12, 9, 0, 0, 0, 9];
 //! let jit = Jit::new()?;
 //! let (mut cells, mut out) = (jit.upload(&on_host)?, jit.zeros(1)?);
 //! change_all.launch(&jit, (1, 1), &mut cells, &mut out)?;
 //! assert_eq!(out.to_vec()?, [change(atomics(&mut on_host))]);
 //! assert_eq!(cells.to_vec()?, on_host);
-//! assert_eq!(on_host, [4, 4, 8, 6, 7, 6]);
+//! assert_eq!(on_host, [4, 4, 8, 6, 7, 8, 0, 4]);
 //! # Ok(())
 //! # }
 //! ```
@@ -199,11 +203,12 @@ kernel_method! { ['a, T: Int] Atomics<'a, T>, Value:
 macro_rules! changes {
     ($(
         $(#[$doc:meta])*
-        $name:ident, $with:ident: $bound:ident, $op:ident of $operand:ident, |$old:ident, $value:ident| $new:expr;
+        $name:ident, $with:ident: $(<$generic:ident: $bound:ident>)? $t:ident, $op:ident of $operand:ident,
+        |$old:ident, $value:ident| $new:expr;
     )*) => {$(
-        impl<T: $bound> Atomics<'_, T> {
+        impl $(<$generic: $bound>)? Atomics<'_, $t> {
             $(#[$doc])*
-            pub fn $name(self, index: usize, $value: T) -> T {
+            pub fn $name(self, index: usize, $value: $t) -> $t {
                 let $old = self.0[index].get();
                 self.0[index].set($new);
                 $old
@@ -211,13 +216,13 @@ macro_rules! changes {
 
             $(#[$doc])*
             /// With an ordering and a scope.
-            pub fn $with(self, index: usize, $value: T, ordering: impl AnyOrdering, scope: Scope) -> T {
+            pub fn $with(self, index: usize, $value: $t, ordering: impl AnyOrdering, scope: Scope) -> $t {
                 let _ = (ordering, scope);
                 self.$name(index, $value)
             }
         }
 
-        kernel_method! { ['a, T: $bound] Atomics<'a, T>, Value: $name = |front, x, index, value| {
+        kernel_method! { ['a $(, $generic: $bound)?] Atomics<'a, $t>, Value: $name = |front, x, index, value| {
             front.value(x.read().at(*index).atomic(
                 AtomicOp::$op,
                 $operand(*value),
@@ -225,7 +230,7 @@ macro_rules! changes {
                 Scope::Device,
             ))
         } }
-        kernel_method! { ['a, T: $bound] Atomics<'a, T>, Value:
+        kernel_method! { ['a $(, $generic: $bound)?] Atomics<'a, $t>, Value:
             $with = |front, x, index, value, ordering, scope| {
                 match known(*ordering, *scope) {
                     Some((ordering, scope)) => {
@@ -240,19 +245,25 @@ macro_rules! changes {
 }
 changes! {
     /// Adds `value` to an element, and gives what it was.
-    fetch_add, fetch_add_with: Num, Add of itself, |old, value| old + value;
+    fetch_add, fetch_add_with: <T: Num> T, Add of itself, |old, value| old + value;
     /// Takes `value` away from an element, and gives what it was.
-    fetch_sub, fetch_sub_with: Num, Add of negative, |old, value| old - value;
+    fetch_sub, fetch_sub_with: <T: Num> T, Add of negative, |old, value| old - value;
     /// Makes an element the smaller of it and `value`, and gives what it was.
-    fetch_min, fetch_min_with: Num, Min of itself, |old, value| old.min(value);
+    fetch_min, fetch_min_with: <T: Num> T, Min of itself, |old, value| old.min(value);
     /// Makes an element the larger of it and `value`, and gives what it was.
-    fetch_max, fetch_max_with: Num, Max of itself, |old, value| old.max(value);
+    fetch_max, fetch_max_with: <T: Num> T, Max of itself, |old, value| old.max(value);
     /// Makes an element the bits that it has in common with `value`, and gives what it was.
-    fetch_and, fetch_and_with: Int, And of itself, |old, value| old & value;
+    fetch_and, fetch_and_with: <T: Int> T, And of itself, |old, value| old & value;
     /// Sets the bits of `value` in an element, and gives what it was.
-    fetch_or, fetch_or_with: Int, Or of itself, |old, value| old | value;
+    fetch_or, fetch_or_with: <T: Int> T, Or of itself, |old, value| old | value;
     /// Flips the bits of `value` in an element, and gives what it was.
-    fetch_xor, fetch_xor_with: Int, Xor of itself, |old, value| old ^ value;
+    fetch_xor, fetch_xor_with: <T: Int> T, Xor of itself, |old, value| old ^ value;
     /// Replaces an element by `value`, and gives what it was.
-    exchange, exchange_with: Num, Exchange of itself, |old, value| value;
+    exchange, exchange_with: <T: Num> T, Exchange of itself, |old, value| value;
+    /// Adds 1 to an element, or makes it 0 if it is `limit` or more, and gives what it was.
+    fetch_inc, fetch_inc_with: u32, Increment of itself, |old, limit| if old >= limit { 0 } else { old + 1 };
+    /// Takes 1 from an element, or makes it `limit` if it is 0 or more than `limit`, and gives what it was.
+    fetch_dec, fetch_dec_with: u32, Decrement of itself, |old, limit| {
+        if old == 0 || old > limit { limit } else { old - 1 }
+    };
 }
