@@ -328,6 +328,7 @@ impl Rewrite<'_> {
             thread,
             bounds: [start, end, step],
             unroll,
+            jammed: held.jammed(),
         };
         let function = &mut self.module.functions[self.kernel];
         let mut emit = Emit::new(function, node.location);
@@ -430,4 +431,6 @@ pub(crate) struct Shares {
     pub(crate) thread: Option<Dim>,
     pub(crate) bounds: [Value; 3],
     pub(crate) unroll: kiln_jit_core::ir::Unroll,
+    /// How many iterations a thread executes side by side.
+    pub(crate) jammed: u32,
 }

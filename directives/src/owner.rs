@@ -121,7 +121,12 @@ impl<'s> Owners<'s> {
                 }
             }
             Some(OverBlocks::Block) if blocks > 1 => match count {
-                Some(count) => in_chunks(system, &turn, count, [blocks, threads])?,
+                Some(count) => in_chunks(
+                    system,
+                    &turn,
+                    held.schedule.chunk(count, [blocks, threads]),
+                    threads,
+                )?,
                 None => {
                     // Chunks of another size each time.
                     execution.is_exact = false;
@@ -150,14 +155,8 @@ impl<'s> Owners<'s> {
     }
 }
 
-/// Who executes a turn of a loop whose `count` turns blocks have in chunks.
-fn in_chunks(
-    system: &mut System,
-    turn: &Linear,
-    count: i128,
-    [blocks, threads]: [i128; 2],
-) -> Option<Owner> {
-    let chunk = (count + blocks - 1) / blocks;
+/// Who executes a turn of a loop that blocks have in chunks.
+fn in_chunks(system: &mut System, turn: &Linear, chunk: i128, threads: i128) -> Option<Owner> {
     let (own, block) = divided(system, turn, chunk.max(1))?;
     let (thread, batch) = divided(system, &own, threads)?;
     Some(Owner {

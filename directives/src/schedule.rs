@@ -10,7 +10,10 @@ use crate::error::ScheduleError;
 /// How iterations are distributed over the blocks of a grid.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum OverBlocks {
-    /// In contiguous chunks of `ceil(N / B)` iterations: block `b` has those from `b * ceil(N / B)` on.
+    /// In contiguous chunks of `C = ceil(N / B)` iterations: block `b` has those from `b * C` on. Where a thread executes
+    /// `n` iterations side by side ([`LoopSchedule::jam`]), `C` is rounded up to a multiple of `T * n`, with the `T` threads
+    /// that the loop is distributed over, so that at most one block has groups that are not full; the last blocks may
+    /// have no iterations.
     Block,
     /// In turn: block `b` has iterations `b`, `b + B`, `b + 2 * B` and so on. Together with threads, a block takes
     /// as many iterations at a time as it has threads: iteration `(k * B + b) * T + t` is that of thread `t` in its
@@ -108,7 +111,7 @@ pub struct LoopSchedule {
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
     /// How many of the iterations that a thread has of the loop are executed side by side, statement by statement: loops
-    /// within are executed once for all of them. The text of a schedule says `unroll_and_jam(4)`.
+    /// within are executed once for all of them. Chunks of blocks are of whole groups ([`OverBlocks::Block`]). The text of a schedule says `unroll_and_jam(4)`.
     pub jam: Option<u32>,
     /// How often the loop's body is written; with tiles, that of the loop within a tile.
     pub unroll: Unroll,
@@ -118,6 +121,16 @@ impl LoopSchedule {
     /// How many iterations are executed side by side.
     pub(crate) fn jammed(self) -> u32 {
         self.jam.unwrap_or(1)
+    }
+
+    /// How many of a loop's `count` iterations are a chunk of [`OverBlocks::Block`], which may be more than `count`.
+    pub(crate) fn chunk(self, count: i128, [blocks, threads]: [i128; 2]) -> i128 {
+        let ceil = |of: i128, by: i128| of / by + i128::from(of % by != 0);
+        let group = match self.jammed() {
+            1 => 1,
+            jammed => i128::from(jammed) * threads,
+        };
+        ceil(ceil(count, blocks), group) * group
     }
 }
 

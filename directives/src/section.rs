@@ -560,7 +560,10 @@ impl Search<'_> {
             );
             let ceil = |of: i128, by: i128| of / by + i128::from(of % by != 0);
             let (share, apart) = match partition.over_blocks {
-                Some(OverBlocks::Block) => (ceil(most, blocks), threads),
+                Some(OverBlocks::Block) => {
+                    let chunk = held.schedule.chunk(most, [blocks, threads]);
+                    (chunk.min(most), threads)
+                }
                 // Batches of other blocks are between those of one.
                 Some(OverBlocks::Cyclic) => (most, threads * blocks),
                 None => (most, threads),

@@ -11,6 +11,10 @@
 //! | threads | `o in t .. share step T` | `lo + o` |
 //! | blocks, `CYCLIC`, and threads | `m in b .. ceil(N / T) step B` | `m * T + t`, if that is below `N` |
 //!
+//! With iterations side by side, a share of `BLOCK` is rounded up to whole groups of all threads: otherwise each block's
+//! last threads would have groups that are not full, and their warps would execute what is for full ones and what is
+//! for others.
+//!
 //! A loop over threads in which all threads of the block meet has a turn for each batch of `T` iterations of its
 //! block, `m in 0 .. ceil(share / T)`, which all threads take and in which a guard tells those that have an
 //! iteration.
@@ -135,7 +139,7 @@ impl Shares {
             return Share { lo: zero, count };
         };
         let [block, blocks] = [index, extent].map(|number| emit.cast(number, ty));
-        let chunk = ceil_div(emit, count, blocks, ty);
+        let chunk = self.chunk(emit, count, blocks, ty);
         // Where each block has as many.
         if let (Some(all), Some(own), Some(blocks)) =
             (emit.number(count), emit.number(chunk), emit.number(blocks))
@@ -156,6 +160,27 @@ impl Shares {
             lo,
             count: emit.select(has_some, own, zero),
         }
+    }
+
+    /// How many iterations each block has but the last ones, as `LoopSchedule::chunk` has it.
+    fn chunk(&self, emit: &mut Emit<'_>, count: Value, blocks: Value, ty: Type) -> Value {
+        let chunk = ceil_div(emit, count, blocks, ty);
+        // One block has all, whose number rounded up may be none of the type.
+        if self.jammed == 1 || emit.number(blocks) == Some(1) {
+            return chunk;
+        }
+        let jammed = emit.int(self.jammed.into(), ty);
+        let group = match self.thread {
+            Some(Dim { extent, .. }) => {
+                let threads = emit.cast(extent, ty);
+                emit.binary(BinaryOp::Mul, threads, jammed)
+            }
+            None => jammed,
+        };
+        let groups = ceil_div(emit, chunk, group, ty);
+        let whole = emit.binary(BinaryOp::Mul, groups, group);
+        // The larger one is the share of one block that is not known to be one, too.
+        emit.binary(BinaryOp::Max, whole, chunk)
     }
 
     /// Writes the loop that a thread executes on its own; the index, and where what is in the loop goes.

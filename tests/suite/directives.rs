@@ -11,6 +11,7 @@ chapter![
     batches_of_figure_4,
     loops_of_figure_6,
     each_iteration_has_its_thread,
+    chunks_are_of_whole_groups,
     indices_of_all_integers,
     loops_that_count_down,
     bounds_of_outer_loops,
@@ -224,7 +225,11 @@ fn loops_of_figure_6(jit: &Jit) -> Outcome {
 
 /// Who writes in iteration `k` of `n`: block and thread, the first of those that all execute it.
 fn owner(partition: Partition, n: u32, k: u32, blocks: u32, threads: u32) -> (u32, u32) {
-    let chunk = n.div_ceil(blocks);
+    owner_in(n.div_ceil(blocks), partition, k, blocks, threads)
+}
+
+/// The same, of chunks that are given.
+fn owner_in(chunk: u32, partition: Partition, k: u32, blocks: u32, threads: u32) -> (u32, u32) {
     let thread = |of: u32| {
         if partition.over_threads {
             of % threads
@@ -288,6 +293,36 @@ fn each_iteration_has_its_thread(jit: &Jit) -> Outcome {
                     [start, end, step].map(IntoArg::into_arg).into(),
                 )?;
                 check_owners(&got, partition, blocks, threads);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// With iterations side by side, each block but one has whole groups of all its threads, or nothing.
+fn chunks_are_of_whole_groups(jit: &Jit) -> Outcome {
+    let program = Program::of(&DeviceFn::of::<count_up>()?)?;
+    let sizes = [0, 1, 127, 128, 129, 500, 4001];
+    let grids = [(16, 8, None), (16, 8, Some(5)), (1, 3, Some(7))];
+    for (threads, jam, blocks) in grids {
+        for over_threads in [false, true] {
+            let partition = Partition {
+                over_blocks: Some(OverBlocks::Block),
+                over_threads,
+            };
+            for n in sizes {
+                let blocks = blocks.unwrap_or((n as u32).div_ceil(128).max(1));
+                let mut schedule = program.schedule(&[blocks], &[threads]);
+                schedule.loops[0].partition = partition;
+                schedule.loops[0].jam = Some(jam);
+                let got = who(jit, &program, &schedule, n, vec![n.into_arg()])?;
+                let at_once = if over_threads { threads } else { 1 };
+                let chunk = (n as u32).div_ceil(blocks).next_multiple_of(at_once * jam);
+                for (k, by) in (0..).zip(got) {
+                    let (block, thread) = owner_in(chunk, partition, k, blocks, threads);
+                    let wanted = tag_of(block, thread);
+                    assert_eq!(by, wanted, "{schedule}: {k} of {n}");
+                }
             }
         }
     }

@@ -111,10 +111,18 @@ struct Counted {
     cap: Option<i64>,
     step: i64,
     partition: Partition,
+    /// How many iterations a thread executes side by side.
+    jam: usize,
     body: Vec<Node>,
 }
 
 impl Counted {
+    /// How many of `all` iterations a block has in contiguous chunks.
+    fn chunk(&self, all: usize, blocks: usize, threads: usize) -> usize {
+        let group = if self.jam == 1 { 1 } else { threads * self.jam };
+        all.div_ceil(blocks).next_multiple_of(group)
+    }
+
     fn indices(&self, around: &[i64]) -> Vec<i64> {
         let (mut at, end) = (self.start, self.end.at(around));
         let end = self.cap.map_or(end, |cap| end.min(cap));
@@ -254,6 +262,7 @@ impl Make<'_> {
             cap,
             step,
             partition,
+            jam: 1,
             body,
         })
     }
@@ -478,7 +487,7 @@ impl Thread<'_> {
         let group = thread.map_or(1, |(_, threads)| threads);
         let share: Vec<usize> = match (block, over_blocks) {
             (Some((at, of)), Some(OverBlocks::Block)) => {
-                let chunk = all.len().div_ceil(of);
+                let chunk = held.chunk(all.len(), of, group);
                 (0..all.len()).filter(|k| k / chunk == at).collect()
             }
             (Some((at, of)), _) => (0..all.len()).filter(|k| k / group % of == at).collect(),

@@ -9,6 +9,7 @@ use super::{Outcome, chapter};
 chapter![
     products_by_tiles,
     products_side_by_side,
+    products_by_whole_groups,
     side_by_side_from_end_to_end,
     stencils_with_halos,
     ends_of_a_slice,
@@ -383,6 +384,45 @@ fn products_side_by_side(jit: &Jit) -> Outcome {
             schedule.ends_with("loop 2: sequential shared(0,1) tile(8) unroll(4)"),
             "{schedule}"
         );
+    }
+    Ok(())
+}
+
+/// A product by tiles of 12 rows and 16 columns, of whose blocks the last ones have fewer or none.
+#[kiln::offload]
+fn by_groups(a: &[f32], b: &[f32], c: &mut [f32], n: usize, m: usize, k: usize, more: u32) {
+    #[kernel(tblock((n.div_ceil(12) as u32).max(1) + more, (m.div_ceil(16) as u32).max(1) + more), thread(4, 8))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(3))]
+        for i in 0..n {
+            #[loop_partition(over_tblock, over_thread, coarsen(2))]
+            for j in 0..m {
+                let mut sum = 0.0;
+                #[shared(copyin(a, b))]
+                #[loop_transform(tile(4), unroll(2))]
+                for kk in 0..k {
+                    sum += a[i * k + kk] * b[kk * m + j];
+                }
+                c[i * m + j] = sum;
+            }
+        }
+    }
+}
+
+fn products_by_whole_groups(jit: &Jit) -> Outcome {
+    let sizes = [
+        (0, 5, 3, 0),
+        (1, 15, 4, 1),
+        (11, 16, 5, 0),
+        (12, 17, 4, 1),
+        (37, 33, 7, 0),
+    ];
+    for (n, m, k, more) in sizes {
+        let (a, b) = (numbers(n * k), numbers(k * m));
+        let (mut c, mut d) = (vec![0.5; n * m], vec![0.5; n * m]);
+        by_groups.launch(jit, &a, &b, &mut c, n, m, k, more)?;
+        by_groups.sequential(&a, &b, &mut d, n, m, k, more);
+        assert_eq!(c, d, "{n} {m} {k} {more}");
     }
     Ok(())
 }

@@ -124,12 +124,19 @@ impl Nest {
     fn batches(&self, number: usize, block: &[u32]) -> Vec<Vec<i64>> {
         let (held, level) = (&self.loops[number], self.levels()[number]);
         let (over_blocks, threads) = (held.partition.over_blocks, self.at_once(number));
+        let group = match held.jam {
+            1 => 1,
+            jam => threads * i64::from(jam),
+        };
         let is_own = |turn: &i64| {
             let of = over_blocks.map(|_| i64::from(self.blocks[level[0]]));
             let own = over_blocks.map(|_| i64::from(block[level[0]]));
             match over_blocks {
                 None => true,
-                BLOCK => Some(turn / ((held.count - 1) / of.unwrap_or(1) + 1)) == own,
+                BLOCK => {
+                    let chunk = (held.count - 1) / of.unwrap_or(1) + 1;
+                    Some(turn / ((chunk - 1) / group * group + group)) == own
+                }
                 CYCLIC => Some(turn / threads % of.unwrap_or(1)) == own,
             }
         };
