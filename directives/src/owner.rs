@@ -121,12 +121,10 @@ impl<'s> Owners<'s> {
                 }
             }
             Some(OverBlocks::Block) if blocks > 1 => match count {
-                Some(count) => in_chunks(
-                    system,
-                    &turn,
-                    held.schedule.chunk(count, [blocks, threads]),
-                    threads,
-                )?,
+                Some(count) => {
+                    let chunk = held.schedule.chunk(count, [blocks, threads]);
+                    in_chunks(system, &turn, chunk, threads)?
+                }
                 None => {
                     // Chunks of another size each time.
                     execution.is_exact = false;

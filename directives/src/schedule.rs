@@ -111,7 +111,8 @@ pub struct LoopSchedule {
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
     /// How many of the iterations that a thread has of the loop are executed side by side, statement by statement: loops
-    /// within are executed once for all of them. Chunks of blocks are of whole groups ([`OverBlocks::Block`]). The text of a schedule says `unroll_and_jam(4)`.
+    /// within are executed once for all of them. Chunks of blocks are of whole groups ([`OverBlocks::Block`]). The text of a
+    /// schedule says `unroll_and_jam(4)`.
     pub jam: Option<u32>,
     /// How often the loop's body is written; with tiles, that of the loop within a tile.
     pub unroll: Unroll,
