@@ -8,7 +8,7 @@
 mod tests;
 
 use kiln::prelude::*;
-use tests::{Load, TESTS, outcomes, weak};
+use tests::{Load, SCOPES, TESTS, outcomes, weak};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -39,7 +39,7 @@ fn main() {
         .filter(|t| filter.is_none_or(|f| t.name.contains(f)))
     {
         let mut shown = 0;
-        for scope in [Scope::Block, Scope::Device] {
+        for scope in SCOPES {
             let (mut found, mut all) = (0, 0);
             // Without stress and with it: which of the two shows more depends on the test.
             for stress in [0, 3] {

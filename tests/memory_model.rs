@@ -6,11 +6,11 @@ mod litmus;
 
 use kiln::core::runtime::CpuOptions;
 use kiln::prelude::*;
-use litmus::{Load, TESTS, outcomes, weak};
+use litmus::{Load, SCOPES, TESTS, outcomes, weak};
 
 fn run(jit: &Jit, load: &Load) {
     for test in TESTS {
-        for scope in [Scope::Block, Scope::Device] {
+        for scope in SCOPES {
             let seen = outcomes(jit, test, scope, load);
             let seen = seen.unwrap_or_else(|error| panic!("{}: {error}", test.name));
             let (weak, of) = weak(test, &seen);

@@ -1,10 +1,12 @@
 //! Every cell of every row of the library, compiled and assembled; and that LLVM leaves operations
 //! of a warp where they are.
 //!
-//! For each row, each type its parameters leave open and each architecture: code generation refuses
-//! it, or LLVM selects it and `ptxas` takes the text. Needs `KILN_PTXAS`, which `cargo xtask test`
-//! sets; without it the cells are compiled and not assembled.
+//! For each row and each type its parameters leave open: code generation refuses it, or LLVM selects it
+//! and `ptxas` takes the text. That is on the oldest architecture and on sm_90, on both sides of each one from which on
+//! the row has another cell, and on one of the others in turn; with `KILN_ASSEMBLE_ALL`, which `cargo xtask soak` sets, on
+//! all. Needs `KILN_PTXAS`, which `cargo xtask test` sets; without it the cells are compiled and not assembled.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -20,7 +22,31 @@ use kiln::core::runtime::{CpuOptions, OnHostOptions};
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
-const ARCHITECTURES: [u32; 4] = [75, 80, 90, 120];
+const ARCHITECTURES: [u32; 5] = [75, 80, 90, 100, 120];
+
+/// Where each row is assembled: where an instruction is lacking if it is anywhere, and where most of the measuring is.
+const ALWAYS: [u32; 2] = [75, 90];
+
+/// One of these is added to them.
+const IN_TURN: [u32; 3] = [80, 100, 120];
+
+/// The architectures that a row is assembled for, of one type; `turn` of rows and types came before it.
+fn architectures(def: &IntrinsicDef, turn: usize) -> BTreeSet<u32> {
+    if std::env::var_os("KILN_ASSEMBLE_ALL").is_some() {
+        return ARCHITECTURES.into();
+    }
+    let has = |sm: u32| {
+        let processor = PtxTarget::for_sm(sm).processor();
+        let cells = def.cells.iter().chain(def.approximations);
+        cells.map(move |cell| cell.family.has(processor))
+    };
+    let changes = ARCHITECTURES
+        .windows(2)
+        .filter(|pair| has(pair[0]).ne(has(pair[1])));
+    let changes = changes.flatten().copied();
+    let in_turn = IN_TURN[turn % IN_TURN.len()];
+    ALWAYS.into_iter().chain([in_turn]).chain(changes).collect()
+}
 
 /// The type of a parameter when the open ones are `open`, as text; none of tuples and of nothing.
 fn param_type(def: &IntrinsicDef, pattern: TypePattern, open: Scalar) -> Option<String> {
@@ -288,17 +314,16 @@ fn the_core_knows_no_row_by_its_name() {
 fn every_row_assembles() {
     let mut wrong = Vec::new();
     let mut count = 0;
-    for def in kiln::stdlib::registry() {
-        for open in choices(def) {
-            for sm in ARCHITECTURES {
-                count += 1;
-                if let Err(error) = check(def, open, sm) {
-                    wrong.push(format!(
-                        "{} of {} for sm_{sm}: {error}",
-                        def.name,
-                        open.name()
-                    ));
-                }
+    let cases = kiln::stdlib::registry().flat_map(|def| {
+        let types = choices(def).into_iter();
+        types.map(move |open| (def, open))
+    });
+    for (turn, (def, open)) in cases.enumerate() {
+        for sm in architectures(def, turn) {
+            count += 1;
+            if let Err(error) = check(def, open, sm) {
+                let of = open.name();
+                wrong.push(format!("{} of {of} for sm_{sm}: {error}", def.name));
             }
         }
     }

@@ -4,7 +4,7 @@
 //!
 //! A launch runs an instance of the test for each of its threads; a thread plays each role, in another
 //! instance each time, so that the roles of an instance are far apart (Levine et al.: *MC Mutants*, 2023).
-//! With device scope the roles of an instance are in any two blocks, with block scope in one.
+//! With device and system scope the roles of an instance are in any two blocks, with block scope in one.
 
 use std::ops::Range;
 
@@ -76,6 +76,9 @@ const fn shown(litmus: Litmus) -> Litmus {
         ..litmus
     }
 }
+
+/// Whose threads each test's orders are for.
+pub const SCOPES: [Scope; 3] = [Scope::Block, Scope::Device, Scope::System];
 
 /// All tests.
 pub const TESTS: &[Litmus] = &[

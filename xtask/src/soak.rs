@@ -69,6 +69,7 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
         .and(flat)
         .and(random)
         .and(whole("--test=suite", "kiln-tests", &["--include-ignored"]))
+        .and(whole("--test=behavior", "kiln-tests", &["rows"]))
         .and(whole("--tests", "kiln-random", &[]))
         .and(whole("--test=kernels", "kiln-random", &["--ignored"]))
 }
