@@ -88,6 +88,11 @@ pub(crate) fn gcd(mut a: i128, mut b: i128) -> i128 {
     a
 }
 
+/// A quotient of numbers that are not below 0, rounded up.
+pub(crate) fn ceil(number: i128, by: i128) -> i128 {
+    number / by + i128::from(number % by != 0)
+}
+
 /// Constraints.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct System {

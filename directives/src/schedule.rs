@@ -6,6 +6,7 @@ use std::str::FromStr;
 use kiln_jit_core::ir::Unroll;
 
 use crate::error::ScheduleError;
+use crate::integer::ceil;
 
 /// How iterations are distributed over the blocks of a grid.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -126,7 +127,6 @@ impl LoopSchedule {
 
     /// How many of a loop's `count` iterations are a chunk of [`OverBlocks::Block`], which may be more than `count`.
     pub(crate) fn chunk(self, count: i128, [blocks, threads]: [i128; 2]) -> i128 {
-        let ceil = |of: i128, by: i128| of / by + i128::from(of % by != 0);
         let group = match self.jammed() {
             1 => 1,
             jammed => i128::from(jammed) * threads,

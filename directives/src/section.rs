@@ -16,7 +16,7 @@ use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Atom, Form, Known, Step};
 use crate::banks::padding;
 use crate::error::DirectiveError;
-use crate::integer::{Linear, gcd};
+use crate::integer::{Linear, ceil, gcd};
 use crate::program::Program;
 use crate::schedule::{OverBlocks, Schedule};
 
@@ -558,7 +558,6 @@ impl Search<'_> {
                 held.levels.threads,
                 partition.over_threads,
             );
-            let ceil = |of: i128, by: i128| of / by + i128::from(of % by != 0);
             let (share, apart) = match partition.over_blocks {
                 Some(OverBlocks::Block) => {
                     let chunk = held.schedule.chunk(most, [blocks, threads]);

@@ -19,6 +19,7 @@ use crate::apply::Rewrite;
 use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
 use crate::grid::Grid;
+use crate::integer::ceil;
 use crate::program::Program;
 use crate::schedule::Schedule;
 use crate::section::{Ranging, Read, Section, sections};
@@ -530,11 +531,6 @@ impl Tile {
         });
         emit.where_(is_there, copy);
     }
-}
-
-/// A quotient of numbers that are not below 0, rounded up.
-fn ceil(number: i128, by: i128) -> i128 {
-    number / by + i128::from(number % by != 0)
 }
 
 impl Rewrite<'_> {

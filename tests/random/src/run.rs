@@ -162,8 +162,9 @@ impl HostRunner {
     }
 }
 
-/// The pipeline of passes that a case is compiled by for the CPU: mostly none, which takes LLVM a third of the time, as
-/// what is tried here is what it is given. What its passes make of that is seen at the other level, and in code for GPUs.
+/// The pipeline of passes that a case is compiled by for the CPU: mostly none, which takes less than half of the
+/// time, as what is tried here is what LLVM is given. What its passes make of that is seen at the other level, and in
+/// code for GPUs.
 fn level(seed: u64) -> OptLevel {
     match Random::new(seed).chance(70) {
         true => OptLevel::O0,

@@ -474,7 +474,7 @@ mod check {
     }
 
     /// Compares the text of values in formats with what `std::fmt` makes of them. A function and no macro: each value
-    /// and format in a statement of its own took LLVM two minutes.
+    /// and format in a statement of its own took LLVM more than a minute.
     fn same<T: Bits>(values: &[T], cases: &[Case<T>]) {
         for &(text, by_std) in cases {
             let format = Format::parse(text).expect("it is a format");
