@@ -3,7 +3,7 @@
 //!
 //! Both crates are written under `target/kiln-build-cost`, from the kernels in `benches/build`, and
 //! compiled in turn with everything that they depend on built before. Both depend on Kiln, so that
-//! opening it counts for both.
+//! opening it counts for both. In the quick form Kiln is built where `cargo xtask newcomer` has it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,6 +32,9 @@ const WAYS: [(&str, &[&str]); 3] = [
     ("build --release", &["build", "--release"]),
 ];
 
+/// As README has it.
+const PROFILE: &str = "[profile.dev.package.\"*\"]\nopt-level = 1\n";
+
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 
 /// What compiling a crate once took.
@@ -42,17 +45,17 @@ struct Cost {
     cpu: Option<Duration>,
 }
 
-/// Writes, compiles and measures the crates, and prints a table; `quick`, only that of checking them once.
+/// Writes, compiles and measures the crates, and prints a table; `quick`, only that of one build.
 ///
 /// # Errors
 /// Those of writing files and of running cargo.
 pub(crate) fn measure(quick: bool) -> Result<()> {
-    let (ways, runs) = if quick {
-        (&WAYS[..1], 1)
-    } else {
-        (&WAYS[..], RUNS)
-    };
     let folder = target_folder().join("kiln-build-cost");
+    let (ways, runs, built) = if quick {
+        (&WAYS[1..2], 1, target_folder())
+    } else {
+        (&WAYS[..], RUNS, folder.join("target"))
+    };
     write_crates(&folder)?;
     println!(
         "{} kernels; median of {runs}, in seconds: wall, and processor time",
@@ -64,12 +67,12 @@ pub(crate) fn measure(quick: bool) -> Result<()> {
     );
     for &(name, arguments) in ways {
         for package in CRATES {
-            compile(&folder, package, arguments)?;
+            compile(&folder, &built, package, arguments)?;
         }
         let mut costs = [Vec::new(), Vec::new()];
         for _ in 0..runs {
             for (costs, package) in costs.iter_mut().zip(CRATES) {
-                costs.push(compile(&folder, package, arguments)?);
+                costs.push(compile(&folder, &built, package, arguments)?);
             }
         }
         print_row(name, &costs);
@@ -100,8 +103,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Compiles one crate, whose dependencies are built.
-fn compile(folder: &Path, package: &str, arguments: &[&str]) -> Result<Cost> {
+/// Compiles one crate, whose dependencies are built, or will be in the folder `built`.
+fn compile(folder: &Path, built: &Path, package: &str, arguments: &[&str]) -> Result<Cost> {
     let source = source(folder, package);
     // What cargo compares to know that it has to compile.
     let touched =
@@ -110,7 +113,7 @@ fn compile(folder: &Path, package: &str, arguments: &[&str]) -> Result<Cost> {
     let mut command = cargo();
     command.current_dir(folder).args(arguments);
     command.args(["--quiet", "--package", package]);
-    command.env("CARGO_TARGET_DIR", folder.join("target"));
+    command.env("CARGO_TARGET_DIR", built);
     // An incremental build would find that nothing has changed.
     command.env("CARGO_INCREMENTAL", "0").stdin(Stdio::null());
     let (started, before) = (Instant::now(), children_time());
@@ -136,11 +139,11 @@ fn source(folder: &Path, package: &str) -> PathBuf {
     folder.join(package).join("src/lib.rs")
 }
 
-/// Writes a workspace of the crates. It is one of its own, with cargo's own profiles, as a user's is.
+/// Writes a workspace of the crates. It is one of its own, with the profiles that README has for a user's.
 fn write_crates(folder: &Path) -> Result<()> {
     let manifest = format!(
         "[workspace]\nmembers = {CRATES:?}\nresolver = \"3\"\n\n[workspace.dependencies]\n\
-         kiln = {{ package = \"kiln-jit\", path = {:?} }}\n",
+         kiln = {{ package = \"kiln-jit\", path = {:?} }}\n\n{PROFILE}",
         root()
     );
     write(&folder.join("Cargo.toml"), &manifest)?;

@@ -3,12 +3,13 @@
 //!
 //! A test takes the commands out of the documents and holds that each is in the list. `cargo xtask commands`,
 //! which `cargo xtask test` starts, runs those of the list that nothing else runs, in a short form where the
-//! whole takes long.
+//! whole takes long, and with the libraries of the tests where a document has them as `release` builds.
 
 use std::fs;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::programs::{LIKE_TESTS, line_like_tests};
 use crate::tests::Totals;
 use crate::workspace::{root, target_folder};
 
@@ -126,8 +127,11 @@ const NAMED: &[Named] = &[
         "cargo run",
         By("docs/guide/tests/guide.rs", "FILE: &str = \"src/main.rs\""),
     ),
-    ("cargo check", Here("cargo xtask bench-build --quick")),
-    ("cargo build", By("xtask/src/build_cost.rs", "&[\"build\"]")),
+    (
+        "cargo check",
+        By("jit-core/kernel-macro/tests/refused.rs", "TestCases"),
+    ),
+    ("cargo build", Here("cargo xtask bench-build --quick")),
     (
         "cargo build --release",
         By("xtask/src/build_cost.rs", "&[\"build\", \"--release\"]"),
@@ -326,7 +330,8 @@ fn has(file: &str, text: &str) -> bool {
 fn succeeds(form: &str) -> bool {
     let mut command = Command::new("sh");
     command
-        .args(["-c", &format!("{form} 2>&1")])
+        .args(["-c", &format!("{{ {}; }} 2>&1", line_like_tests(form))])
+        .env(LIKE_TESTS, "1")
         .current_dir(root());
     // The user's Jupyter is left alone.
     command.env(
@@ -354,6 +359,7 @@ mod tests {
     use super::*;
     use crate::HELP;
     use crate::wheels::entries;
+    use crate::workspace::{self, Target, TargetKind};
 
     /// The documents with commands for people.
     fn documents() -> Vec<PathBuf> {
@@ -502,6 +508,23 @@ mod tests {
             .filter(|(name, _)| !named.contains_key(*name))
             .collect();
         assert!(unnamed.is_empty(), "no document names these: {unnamed:#?}");
+    }
+
+    #[test]
+    fn benches_are_of_the_packages_that_are_named() {
+        let targets = workspace::targets().expect("cargo tells them");
+        for (name, _) in NAMED {
+            let program = name.split(" -- ").next().unwrap_or(name);
+            let words: Vec<&str> = program.split(' ').collect();
+            let (package, bench) = match words[..] {
+                ["cargo", "bench", "--bench", bench] => ("kiln-jit", bench),
+                ["cargo", "bench", "-p", package, "--bench", bench] => (package, bench),
+                _ => continue,
+            };
+            let is_named = |target: &Target| target.name == bench && target.package == package;
+            let is_bench = |target: &Target| target.kind == TargetKind::Bench && is_named(target);
+            assert!(targets.iter().any(is_bench), "`{name}`: {targets:?}");
+        }
     }
 
     #[test]

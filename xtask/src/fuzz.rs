@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use crate::error::{Error, Result};
+use crate::programs;
 use crate::workspace::{cargo, run};
 
 /// The option for functions instead of kernels.
@@ -34,8 +35,7 @@ pub(crate) fn fresh_seed() -> u64 {
 /// Runs the program of random kernels, which takes the options.
 fn kernels(args: &[String]) -> Result<()> {
     let given = |option: &str| args.iter().any(|arg| arg == option);
-    let mut command = cargo();
-    command.args(["run", "--release", "--package", "kiln-random", "--"]);
+    let mut command = programs::random_kernels()?;
     if !given("--seed") {
         command.args(["--seed", &fresh_seed().to_string()]);
     }

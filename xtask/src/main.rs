@@ -19,6 +19,7 @@ mod notebook;
 mod numpy;
 mod outside;
 mod peers;
+mod programs;
 mod sanitize;
 mod soak;
 mod tests;
@@ -31,7 +32,7 @@ use std::process::{Command, ExitCode};
 
 use error::{Error, Result};
 use tools::Kit;
-use workspace::{Target, TargetKind, cargo, root, run};
+use workspace::{Target, TargetKind, root, run};
 
 const HELP: &str = "\
 Kiln's project automation.
@@ -204,8 +205,7 @@ fn notebooks(files: &[String]) -> Result<()> {
     notebook::run(files)?.report()
 }
 
-/// Runs one bench, or all of them. Only packages with such a bench are selected: those of others would have features of
-/// their own, with which Kiln would be built once more.
+/// Runs one bench, or all of them.
 fn bench(args: &[String]) -> Result<()> {
     let mut names = workspace::targets()?;
     names.retain(|target| target.kind == TargetKind::Bench);
@@ -221,12 +221,8 @@ fn bench(args: &[String]) -> Result<()> {
         let message = format!("there is no such bench; there are: {}", names.join(", "));
         return Err(Error::Usage { message });
     }
-    let mut command = cargo();
-    command.arg("bench");
-    for package in packages {
-        command.args(["--package", package]);
-    }
-    command.args(["--bench", chosen]).args(rest);
+    let mut command = programs::bench(&packages, chosen);
+    command.args(rest);
     tools::point_to_tools(&mut command);
     run(&mut command, "the bench", "See its output above")
 }
