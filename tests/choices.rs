@@ -408,3 +408,31 @@ fn a_loop_that_would_be_too_long_stays_one_and_inspect_says_so() -> Result<()> {
     }
     Ok(())
 }
+
+#[kernel]
+fn scattered_unrolled(order: &[u32], x: &[f32], y: &mut [f32]) {
+    let t = thread_idx().x as usize;
+    #[unroll]
+    for k in 0..64 {
+        y[order[32 * k + t] as usize] = x[t];
+    }
+}
+
+/// For the CPU each access that is scattered is one of each lane: what is short for a GPU is long there.
+#[test]
+fn a_loop_stays_one_where_its_lanes_would_make_it_too_long() -> Result<()> {
+    let of_gpu = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    let reduced = |options: JitOptions| -> Result<Option<String>> {
+        let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+        let order = jit.zeros::<u32>(2048)?;
+        let (x, mut y) = (jit.zeros::<f32>(32)?, jit.zeros::<f32>(4)?);
+        let arguments = args!(&order, &x, &mut y);
+        let inspection = jit.inspect_block(&scattered_unrolled, 32, arguments)?;
+        Ok(inspection.reduced().map(str::to_owned))
+    };
+    assert_eq!(reduced(of_gpu)?, None);
+    let why = reduced(JitOptions::default())?.unwrap_or_default();
+    assert!(why.contains("choices.rs"), "{why}");
+    assert!(why.contains("instructions of LLVM, more than"), "{why}");
+    Ok(())
+}

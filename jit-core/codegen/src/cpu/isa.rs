@@ -20,7 +20,7 @@ use crate::llvm::effort::Effort;
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::Machine;
 use crate::llvm::session::stack_bytes;
-use crate::llvm::unrolled::{has_factors, left_as_loop};
+use crate::llvm::unrolled::{LeftAsLoop, has_factors, left_as_loop};
 use crate::simt::BlockShape;
 
 /// The most stack that code may take, in bytes: what the threads that run blocks have, less a margin.
@@ -126,7 +126,7 @@ impl LlvmIsa for CpuIsa {
         let machine = Machine::host(&self.target.features, level)?;
         let module = job.context.create_module("kernel");
         machine.prepare(&module);
-        write_kernel(job.context, &module, &plan, job.hooks)?;
+        let left_as_loop = write_kernel(job.context, &module, &plan, job.hooks)?;
         if self.target.scheduled_for_host {
             machine.tune(&module);
         }
@@ -139,6 +139,7 @@ impl LlvmIsa for CpuIsa {
             machine,
             module,
             effort,
+            left_as_loop,
         })))
     }
 }
@@ -152,6 +153,7 @@ struct CpuKernel<'a> {
     emitter: Machine,
     module: LlvmModule<'a>,
     effort: Effort,
+    left_as_loop: Option<LeftAsLoop>,
     arena_bytes: [u64; 2],
 }
 
@@ -181,7 +183,10 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
 
     fn reduced(&self) -> Option<String> {
         let reduced = self.effort.reduced();
-        reduced.or_else(|| left_as_loop(self.job.legal))
+        let left = || Some(self.left_as_loop?.report(self.job.legal));
+        reduced
+            .or_else(left)
+            .or_else(|| left_as_loop(self.job.legal))
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {

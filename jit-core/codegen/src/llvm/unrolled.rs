@@ -2,19 +2,73 @@
 //!
 //! LLVM does what a loop's metadata asks for whatever becomes of it: `#[unroll]` over 300,000 turns takes it minutes and
 //! gigabytes. A loop that would become more than [`MOST`] instructions, with those inside of it unrolled as they ask for, is
-//! therefore left as it is, and the kernel's inspection says so ([`left_as_loop`]).
+//! therefore left as it is, and the kernel's inspection says so ([`left_as_loop`]). For the CPU, where an access is one of
+//! each lane, one instruction of the IR may be a hundred of LLVM's: what counts there are those ([`MOST_OF_LLVM`]).
 
 use std::num::NonZeroU32;
 
 use inkwell::context::Context;
 use inkwell::values::InstructionValue;
 
-use kiln_ir::{Constant, Control, Function, Inst, InstData, Module, Region, Unroll, Value};
+use kiln_ir::{
+    Constant, Control, Function, Inst, InstData, Location, Module, Region, Unroll, Value,
+};
 
 use super::bindings::{UnrollHint, set_unroll_hint};
 
 /// The most instructions of the IR that an unrolled loop becomes.
 const MOST: u64 = 32_000;
+
+/// The most instructions of LLVM, as they are before its passes, that an unrolled loop of vector code becomes.
+const MOST_OF_LLVM: u64 = 2_000;
+
+/// A loop that is not unrolled though it asks for it.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct LeftAsLoop {
+    at: Location,
+    /// The instructions that it would have.
+    size: u64,
+    most: u64,
+    what: &'static str,
+}
+
+impl LeftAsLoop {
+    /// Says which it is, of what module, and why.
+    pub(crate) fn report(self, module: &Module) -> String {
+        let LeftAsLoop {
+            at,
+            size,
+            most,
+            what,
+        } = self;
+        let at = module.display_location(at);
+        format!(
+            "the loop at {at} is not unrolled, as it would have {size} {what}, more than {most}: ask for a smaller factor"
+        )
+    }
+}
+
+/// Has LLVM unroll a loop of vector code as it asks for, if what its body has become, in instructions of LLVM, allows it.
+pub(crate) fn hint_unroll_of_vectors(
+    context: &Context,
+    back: InstructionValue<'_>,
+    (function, looping): (&Function, Inst),
+    body: u64,
+) -> Option<LeftAsLoop> {
+    // A loop that does not ask, or whose turns are not known, is there once.
+    let copies = Unrolled::of(function, looping).copies;
+    let size = copies.saturating_mul(body);
+    if copies > 1 && size > MOST_OF_LLVM {
+        return Some(LeftAsLoop {
+            at: function.insts[looping].location,
+            size,
+            most: MOST_OF_LLVM,
+            what: "instructions of LLVM",
+        });
+    }
+    hint_unroll(context, back, (function, looping), None);
+    None
+}
 
 /// Has LLVM unroll a loop as it asks for, or if it does not ask as `unasked` has it. `back` is the branch from its end to its
 /// start.
@@ -63,14 +117,13 @@ pub(crate) fn left_as_loop(module: &Module) -> Option<String> {
         let mut loops = function.insts.keys().filter(is_asked);
         loops.find_map(|inst| {
             let unrolled = Unrolled::of(function, inst);
-            let at = module.display_location(function.insts[inst].location);
-            let size = unrolled.size();
-            unrolled.is_too_large().then(|| {
-                format!(
-                    "the loop at {at} is not unrolled, as it would have {size} instructions, more than {MOST}: \
-                     ask for a smaller factor"
-                )
-            })
+            let left = LeftAsLoop {
+                at: function.insts[inst].location,
+                size: unrolled.size(),
+                most: MOST,
+                what: "instructions",
+            };
+            unrolled.is_too_large().then(|| left.report(module))
         })
     })
 }

@@ -4,6 +4,7 @@
 //! All values are of the context and module being built, on the compile thread. Nothing here knows
 //! the IR.
 
+use std::cell::Cell;
 use std::num::NonZeroU32;
 
 use inkwell::attributes::{Attribute, AttributeLoc};
@@ -25,6 +26,7 @@ use inkwell::{AtomicOrdering, FloatPredicate, IntPredicate};
 use crate::hooks::LoweringHooks;
 use crate::llvm::ask::{call_arguments, declared, value_of};
 use crate::llvm::error::BackendError;
+use crate::llvm::unrolled::LeftAsLoop;
 
 /// A builder for `lanes` lanes.
 pub(super) struct Emit<'a, 'ctx> {
@@ -34,6 +36,8 @@ pub(super) struct Emit<'a, 'ctx> {
     pub(super) lanes: u32,
     /// Who may lower operations instead.
     pub(super) hooks: &'a dyn LoweringHooks,
+    /// A loop that is left as one though it asks to be unrolled.
+    pub(super) left_as_loop: &'a Cell<Option<LeftAsLoop>>,
 }
 
 pub(super) type Built<'ctx> = Result<BasicValueEnum<'ctx>, BackendError>;

@@ -1,6 +1,6 @@
 //! The function's frame: its parameters, what is there in all of it, and its stack slots.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::mem::offset_of;
 
@@ -25,6 +25,7 @@ use super::plan::{ALIGN, Plan};
 use super::warp::param_values;
 use crate::hooks::LoweringHooks;
 use crate::llvm::error::BackendError;
+use crate::llvm::unrolled::LeftAsLoop;
 
 /// What is there in the whole function.
 pub(super) struct Entry<'ctx> {
@@ -160,9 +161,11 @@ pub(crate) fn write_kernel<'ctx>(
     module: &LlvmModule<'ctx>,
     plan: &Plan<'_>,
     hooks: &dyn LoweringHooks,
-) -> Result<(), BackendError> {
+) -> Result<Option<LeftAsLoop>, BackendError> {
+    let left_as_loop = Cell::new(None);
     let emit = Emit {
         hooks,
+        left_as_loop: &left_as_loop,
         context,
         module,
         builder: context.create_builder(),
@@ -181,7 +184,7 @@ pub(crate) fn write_kernel<'ctx>(
     }
     let slots = writer.write()?;
     slots.build_unconditional_branch(body)?;
-    Ok(())
+    Ok(left_as_loop.get())
 }
 
 fn declare<'ctx>(emit: &Emit<'_, 'ctx>, plan: &Plan<'_>) -> FunctionValue<'ctx> {

@@ -19,7 +19,7 @@ use super::Warp;
 use super::leaf::{Leaf, Leaves};
 use crate::llvm::ask::current_block;
 use crate::llvm::error::BackendError;
-use crate::llvm::unrolled::hint_unroll;
+use crate::llvm::unrolled::hint_unroll_of_vectors;
 
 /// A part of the kernel that some lanes run.
 pub(super) struct Level<'ctx> {
@@ -489,12 +489,12 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             .emit
             .builder
             .build_conditional_branch(more, head, exit)?;
-        hint_unroll(
-            self.emit.context,
-            back,
-            (self.function(), looping.inst),
-            None,
-        );
+        let asking = (self.function(), looping.inst);
+        let body = instructions_from(head);
+        let left = hint_unroll_of_vectors(self.emit.context, back, asking, body);
+        self.emit
+            .left_as_loop
+            .set(self.emit.left_as_loop.get().or(left));
         self.leave_loop(exit, looping.body)
     }
 
@@ -724,4 +724,12 @@ impl<'ctx> IndexSlot<'ctx> {
         warp.emit.builder.build_store(slot, next)?;
         Ok(())
     }
+}
+
+/// The instructions of a block and of those behind it, which are a loop's if the block is its first and what follows the
+/// loop is not written yet.
+fn instructions_from(head: BasicBlock<'_>) -> u64 {
+    let blocks = std::iter::successors(Some(head), |block| block.get_next_basic_block());
+    let counts = blocks.map(|block| block.get_instructions().count() as u64);
+    counts.sum()
 }
