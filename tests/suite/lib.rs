@@ -10,6 +10,8 @@
 
 #[path = "../kernels/addresses.rs"]
 pub mod address_kernels;
+#[path = "../kernels/gpucc.rs"]
+pub mod gpucc_kernels;
 #[path = "../kernels/mod.rs"]
 pub mod kernels;
 
@@ -35,6 +37,7 @@ mod directives_shared;
 mod extensions;
 mod faults;
 pub mod files;
+mod gpucc;
 mod graphs;
 mod grids;
 mod groups;
@@ -153,6 +156,7 @@ pub fn cases() -> Vec<Case> {
         memory::CASES,
         memory_model::CASES,
         faults::CASES,
+        gpucc::CASES,
         graphs::CASES,
         launching::CASES,
         streams::CASES,
