@@ -2,10 +2,9 @@
 //! without. What they become is in `tests/nvcc/gpucc.txt`.
 
 use kiln::prelude::*;
-use kiln_suite::without_checks;
 
 use super::gpucc_kernels::{of_i32, of_u32};
-use super::{Outcome, chapter};
+use super::{Outcome, chapter, unchecked};
 
 chapter![
     arrays_in_registers,
@@ -37,14 +36,6 @@ impl Launch {
     }
 }
 
-/// The `Jit`, and one on the same device without checks.
-fn both_ways(jit: &Jit) -> [Jit; 2] {
-    let mut options = jit.options().clone();
-    options.compile = without_checks();
-    let without = Jit::with(jit.device().clone(), jit.hooks().clone(), options);
-    [jit.clone(), without]
-}
-
 /// Small whole numbers, all of whose sums and products here are exact.
 fn numbers() -> Vec<f32> {
     (0..1024u16).map(|i| f32::from(i * 7 % 13) - 5.0).collect()
@@ -72,7 +63,7 @@ macro_rules! written {
 fn compare(jit: &Jit, launch: &Launch, len: usize, of: impl Fn(&[f32], usize) -> f32) -> Outcome {
     let x = numbers();
     let wanted: Vec<f32> = (0..len).map(|i| of(&x, i)).collect();
-    for jit in &both_ways(jit) {
+    for jit in [jit, &unchecked(jit)] {
         let by_u32 = written!(of_u32, jit, launch, len);
         assert_eq!(by_u32, wanted, "{} by u32", launch.name);
         let by_i32 = written!(of_i32, jit, launch, len);
@@ -174,7 +165,7 @@ macro_rules! divides {
 }
 
 fn divisions_of_64_bits(jit: &Jit) -> Outcome {
-    for jit in &both_ways(jit) {
+    for jit in [jit, &unchecked(jit)] {
         divides!(of_u32, u64, jit);
         divides!(of_i32, i64, jit);
     }

@@ -257,6 +257,13 @@ pub fn exact(jit: &Jit) -> Jit {
     Jit::with(jit.device().clone(), jit.hooks().clone(), options)
 }
 
+/// A `Jit` on the same device and target whose kernels have no bounds checks, for those that stay in bounds.
+pub fn unchecked(jit: &Jit) -> Jit {
+    let mut options = jit.options().clone();
+    options.compile = kiln_suite::without_checks();
+    Jit::with(jit.device().clone(), jit.hooks().clone(), options)
+}
+
 /// Launches `kernel` with one thread an element of `out` and gives back `out`.
 pub fn run_over<T: KernelType>(
     jit: &Jit,
