@@ -11,6 +11,7 @@ pub type Act<'a> = &'a mut dyn FnMut(&dyn AsKernel, &[Arg<'_>]) -> kiln::Result<
 /// The kernels with an integer type for indices and one of 64 bits.
 macro_rules! kernels {
     ($module:ident, $int:ident, $wide:ident) => {
+        /// The kernels with one of these types.
         pub mod $module {
             use kiln::prelude::*;
 
@@ -31,7 +32,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn local_looped(x: &[f32], out: &mut [f32]) {
+            fn local_looped(x: &[f32], out: &mut [f32]) {
                 let t = global_id().x as $int;
                 let (mut v, mut sum) = ([0.0f32; 8], 0.0);
                 for i in 0..8 {
@@ -44,7 +45,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn local_unrolled(x: &[f32], out: &mut [f32]) {
+            fn local_unrolled(x: &[f32], out: &mut [f32]) {
                 let t = global_id().x as $int;
                 let v = [
                     x[(t * 4) as usize],
@@ -56,7 +57,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn local_called(x: &[f32], out: &mut [f32]) {
+            fn local_called(x: &[f32], out: &mut [f32]) {
                 let t = global_id().x as $int;
                 let (mut v, mut sum) = ([0.0f32; 8], 0.0);
                 fill(&mut v, x, t * 8);
@@ -67,7 +68,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn spaces(x: &[f32], out: &mut [f32], n: $int) {
+            fn spaces(x: &[f32], out: &mut [f32], n: $int) {
                 let tile = shared!([f32; 256]);
                 let t = thread_idx().x as $int;
                 tile[t as usize] = x[t as usize];
@@ -76,7 +77,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn dead_store(out: &mut [f32]) {
+            fn dead_store(out: &mut [f32]) {
                 let tile = shared!([f32; 256]);
                 let t = thread_idx().x as $int;
                 tile[t as usize] = 1.0;
@@ -87,7 +88,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn accumulated(x: &[f32], out: &mut [f32], n: $int) {
+            fn accumulated(x: &[f32], out: &mut [f32], n: $int) {
                 let tile = shared!([f32; 256]);
                 let t = thread_idx().x as $int;
                 tile[t as usize] = x[t as usize];
@@ -98,7 +99,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn neighbours_looped(a: &[f32], out: &mut [f32], n: $int) {
+            fn neighbours_looped(a: &[f32], out: &mut [f32], n: $int) {
                 let (b, c) = (global_id().y as $int, global_id().x as $int);
                 let mut sum = 0.0;
                 for x in 0..3 {
@@ -110,7 +111,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn neighbours_unrolled(a: &[f32], out: &mut [f32], n: $int) {
+            fn neighbours_unrolled(a: &[f32], out: &mut [f32], n: $int) {
                 let (b, c) = (global_id().y as $int, global_id().x as $int);
                 let mut sum = a[(b * n + c) as usize]
                     + a[(b * n + c + 1) as usize]
@@ -125,7 +126,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn strides_looped(a: &[f32], out: &mut [f32], n: $int) {
+            fn strides_looped(a: &[f32], out: &mut [f32], n: $int) {
                 let t = global_id().x as $int;
                 let mut sum = 0.0;
                 for i in 1..5 {
@@ -135,7 +136,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn strides_unrolled(a: &[f32], out: &mut [f32], n: $int) {
+            fn strides_unrolled(a: &[f32], out: &mut [f32], n: $int) {
                 let t = global_id().x as $int;
                 out[t as usize] = a[(t + n) as usize]
                     + a[(t * 2 + n * 2) as usize]
@@ -144,7 +145,7 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn speculated(a: &[f32], out: &mut [f32], j: $int, flags: $int) {
+            fn speculated(a: &[f32], out: &mut [f32], j: $int, flags: $int) {
                 let i = global_id().x as $int;
                 let mut sum = 0.0;
                 if flags & 1 != 0 {
@@ -157,17 +158,22 @@ macro_rules! kernels {
             }
 
             #[kernel]
-            pub fn divided(a: &[$wide], b: &[$wide], out: &mut [$wide]) {
+            fn divided(a: &[$wide], b: &[$wide], out: &mut [$wide]) {
                 let i = global_id().x as $int;
                 out[i as usize] = a[i as usize] / b[i as usize];
             }
 
             /// What the kernels read and write.
             pub struct Memory {
+                /// Read by all but one.
                 pub x: Buffer<f32>,
+                /// Written by all but one.
                 pub out: Buffer<f32>,
+                /// What that one divides.
                 pub a: Buffer<$wide>,
+                /// By what.
                 pub b: Buffer<$wide>,
+                /// What that gives.
                 pub quotients: Buffer<$wide>,
             }
 
