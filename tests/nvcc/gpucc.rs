@@ -1,5 +1,4 @@
-//! The micro-kernels of "gpucc: An Open-Source GPGPU Compiler" (Wu et al. 2016), sections 3.1 to 3.6, beside nvcc's, for
-//! sm_90 and without checks: with `u32` and `i32` as indices, as loops and unrolled by hand.
+//! The micro-kernels of `tests/kernels/gpucc.rs` beside nvcc's, for sm_90 and without checks.
 //!
 //! `gpucc.txt` has for each kernel what nvcc and Kiln make of it, and whether what the paper's pass is for is done, read
 //! off Kiln's PTX or by comparing the machine code with nvcc's. It is a record: a line that says `missed` is one to work on.
@@ -8,10 +7,8 @@
 use std::fmt::{self, Write};
 
 use expect_test::expect_file;
-use kiln::core::args::Arg;
-use kiln::core::front::AsKernel;
-use kiln::prelude::*;
 use kiln_suite::without_checks;
+use suite::gpucc_kernels::{of_i32, of_u32};
 
 use super::count;
 use super::listing::Listing;
@@ -169,191 +166,23 @@ fn ends_loop_with_store(ptx: &str) -> bool {
     })
 }
 
-/// The kernels with an integer type for indices.
-macro_rules! kernels {
-    ($module:ident, $int:ident, $wide:ident) => {
-        mod $module {
-            use kiln::prelude::*;
-
-            #[device_fn]
-            fn fill(v: &mut [f32; 8], x: &[f32], first: $int) {
-                for i in 0..8 {
-                    v[i] = x[first as usize + i];
-                }
-            }
-
-            #[device_fn]
-            fn sum_of(x: &[f32], n: $int) -> f32 {
-                let mut sum = 0.0;
-                for i in 0..n {
-                    sum += x[i as usize];
-                }
-                sum
-            }
-
-            #[kernel]
-            pub fn local_looped(x: &[f32], out: &mut [f32]) {
-                let t = global_id().x as $int;
-                let (mut v, mut sum) = ([0.0f32; 8], 0.0);
-                for i in 0..8 {
-                    v[i as usize] = x[(t * 8 + i) as usize];
-                }
-                for i in 0..8usize {
-                    sum += v[i] * v[7 - i];
-                }
-                out[t as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn local_unrolled(x: &[f32], out: &mut [f32]) {
-                let t = global_id().x as $int;
-                let v = [
-                    x[(t * 4) as usize],
-                    x[(t * 4 + 1) as usize],
-                    x[(t * 4 + 2) as usize],
-                    x[(t * 4 + 3) as usize],
-                ];
-                out[t as usize] = v[0] * v[3] + v[1] * v[2] + v[2] * v[1] + v[3] * v[0];
-            }
-
-            #[kernel]
-            pub fn local_called(x: &[f32], out: &mut [f32]) {
-                let t = global_id().x as $int;
-                let (mut v, mut sum) = ([0.0f32; 8], 0.0);
-                fill(&mut v, x, t * 8);
-                for i in 0..8usize {
-                    sum += v[i] * v[7 - i];
-                }
-                out[t as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn spaces(x: &[f32], out: &mut [f32], n: $int) {
-                let tile = shared!([f32; 256]);
-                let t = thread_idx().x as $int;
-                tile[t as usize] = x[t as usize];
-                barrier();
-                out[t as usize] = sum_of(tile, n);
-            }
-
-            #[kernel]
-            pub fn dead_store(out: &mut [f32]) {
-                let tile = shared!([f32; 256]);
-                let t = thread_idx().x as $int;
-                tile[t as usize] = 1.0;
-                out[t as usize] = 2.0;
-                tile[t as usize] = 3.0;
-                barrier();
-                out[t as usize] = tile[(255 - t) as usize];
-            }
-
-            #[kernel]
-            pub fn accumulated(x: &[f32], out: &mut [f32], n: $int) {
-                let tile = shared!([f32; 256]);
-                let t = thread_idx().x as $int;
-                tile[t as usize] = x[t as usize];
-                barrier();
-                for j in 0..n {
-                    out[t as usize] += tile[j as usize] * tile[t as usize];
-                }
-            }
-
-            #[kernel]
-            pub fn neighbours_looped(a: &[f32], out: &mut [f32], n: $int) {
-                let (b, c) = (global_id().y as $int, global_id().x as $int);
-                let mut sum = 0.0;
-                for x in 0..3 {
-                    for y in 0..3 {
-                        sum += a[((b + x) * n + c + y) as usize];
-                    }
-                }
-                out[(b * n + c) as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn neighbours_unrolled(a: &[f32], out: &mut [f32], n: $int) {
-                let (b, c) = (global_id().y as $int, global_id().x as $int);
-                let mut sum = a[(b * n + c) as usize]
-                    + a[(b * n + c + 1) as usize]
-                    + a[(b * n + c + 2) as usize];
-                sum += a[((b + 1) * n + c) as usize]
-                    + a[((b + 1) * n + c + 1) as usize]
-                    + a[((b + 1) * n + c + 2) as usize];
-                sum += a[((b + 2) * n + c) as usize]
-                    + a[((b + 2) * n + c + 1) as usize]
-                    + a[((b + 2) * n + c + 2) as usize];
-                out[(b * n + c) as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn strides_looped(a: &[f32], out: &mut [f32], n: $int) {
-                let t = global_id().x as $int;
-                let mut sum = 0.0;
-                for i in 1..5 {
-                    sum += a[(t * i + n * i) as usize];
-                }
-                out[t as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn strides_unrolled(a: &[f32], out: &mut [f32], n: $int) {
-                let t = global_id().x as $int;
-                out[t as usize] = a[(t + n) as usize]
-                    + a[(t * 2 + n * 2) as usize]
-                    + a[(t * 3 + n * 3) as usize]
-                    + a[(t * 4 + n * 4) as usize];
-            }
-
-            #[kernel]
-            pub fn speculated(a: &[f32], out: &mut [f32], j: $int, flags: $int) {
-                let i = global_id().x as $int;
-                let mut sum = 0.0;
-                if flags & 1 != 0 {
-                    sum += a[i as usize];
-                }
-                if flags & 2 != 0 {
-                    sum += a[(i + j) as usize];
-                }
-                out[i as usize] = sum;
-            }
-
-            #[kernel]
-            pub fn divided(a: &[$wide], b: &[$wide], out: &mut [$wide]) {
-                let i = global_id().x as $int;
-                out[i as usize] = a[i as usize] / b[i as usize];
-            }
-
-            /// The PTX of a kernel.
-            pub fn ptx(jit: &Jit, name: &str) -> kiln::Result<String> {
-                let (x, mut out) = (jit.zeros::<f32>(1)?, jit.zeros::<f32>(1)?);
-                let (a, mut quotients) = (jit.zeros::<$wide>(1)?, jit.zeros::<$wide>(1)?);
-                let n: $int = 1000;
-                let of = |kernel, args: &_| super::ptx(jit, kernel, args);
-                match name {
-                    "local_looped" => of(&local_looped, args!(&x, &mut out)),
-                    "local_unrolled" => of(&local_unrolled, args!(&x, &mut out)),
-                    "local_called" => of(&local_called, args!(&x, &mut out)),
-                    "spaces" => of(&spaces, args!(&x, &mut out, n)),
-                    "dead_store" => of(&dead_store, args!(&mut out)),
-                    "accumulated" => of(&accumulated, args!(&x, &mut out, n)),
-                    "neighbours_looped" => of(&neighbours_looped, args!(&x, &mut out, n)),
-                    "neighbours_unrolled" => of(&neighbours_unrolled, args!(&x, &mut out, n)),
-                    "strides_looped" => of(&strides_looped, args!(&x, &mut out, n)),
-                    "strides_unrolled" => of(&strides_unrolled, args!(&x, &mut out, n)),
-                    "speculated" => of(&speculated, args!(&x, &mut out, n, n)),
-                    "divided" => of(&divided, args!(&a, &a, &mut quotients)),
-                    _ => panic!("no kernel `{name}`"),
-                }
-            }
-        }
-    };
-}
-
-kernels! { of_u32, u32, u64 }
-kernels! { of_i32, i32, i64 }
-
-fn ptx(jit: &Jit, kernel: &dyn AsKernel, args: &[Arg<'_>]) -> kiln::Result<String> {
-    Ok(jit.inspect(kernel, args)?.ptx()?.to_owned())
+/// The PTX of a kernel by indices of a type.
+macro_rules! ptx_of {
+    ($module:ident, $jit:ident, $name:expr) => {{
+        let mut memory = $module::Memory {
+            x: $jit.zeros(1)?,
+            out: $jit.zeros(1)?,
+            a: $jit.zeros(1)?,
+            b: $jit.zeros(1)?,
+            quotients: $jit.zeros(1)?,
+        };
+        let mut ptx = String::new();
+        memory.with($name, [1000, 1000], &mut |kernel, args| {
+            ptx = $jit.inspect(kernel, args)?.ptx()?.to_owned();
+            Ok(())
+        })?;
+        ptx
+    }};
 }
 
 /// What nvcc made of a kernel, as it was recorded.
@@ -384,11 +213,12 @@ fn gpuccs_kernels_are_what_is_recorded() -> kiln::Result<()> {
     let twins = count::ptx_of_nvcc("gpucc.cu", SM);
     let mut table = String::from(HEAD);
     for micro in MICROS {
-        let ways: [(&str, fn(&Jit, &str) -> kiln::Result<String>); 2] =
-            [("u32", of_u32::ptx), ("i32", of_i32::ptx)];
+        let ways = [
+            ("u32", ptx_of!(of_u32, jit, micro.name)),
+            ("i32", ptx_of!(of_i32, jit, micro.name)),
+        ];
         for (int, ptx) in ways {
             let name = format!("{}_{int}", micro.name);
-            let ptx = ptx(&jit, micro.name)?;
             let ours = Counts::of(&ptx, count::entry(&ptx)).expect("there is a ptxas");
             let nvcc = twins.as_deref().and_then(|twins| Counts::of(twins, &name));
             let Some(nvcc) = nvcc.or_else(|| recorded(&name)) else {

@@ -90,6 +90,44 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
 }
 
 #[test]
+fn no_kernel_spills_where_nvccs_does_not() {
+    for line in RECORDED.lines().skip(1) {
+        let machines = line.split('|').skip(1).take(4);
+        // Behind the registers.
+        let spills = machines.map(|machine| machine.split_whitespace().nth(1)?.parse().ok());
+        let spills: Option<Vec<usize>> = spills.collect();
+        let [nvcc, ours @ ..] = &spills.expect("numbers are recorded")[..] else {
+            panic!("nothing is recorded: {line}");
+        };
+        assert!(ours.iter().all(|ours| ours <= nvcc), "{line}");
+    }
+}
+
+#[test]
+fn twins_say_what_kernels_say() {
+    for program in BENCHMARKS {
+        let name = program.name;
+        let (pragmas, unrolled) = (
+            program.twin.matches("#pragma"),
+            program.source.matches("#[unroll"),
+        );
+        assert!(
+            pragmas.count() <= unrolled.count(),
+            "{name}: a pragma that no loop of a kernel has"
+        );
+        for kernel in program.twin.split("__global__").skip(1) {
+            let (head, _) = kernel.split_once('{').expect("a kernel has a body");
+            let [pointers, restricted] =
+                ["*", "*__restrict__"].map(|text| head.matches(text).count());
+            assert_eq!(
+                pointers, restricted,
+                "{name}: pointers of a twin that may be of one memory:{head}"
+            );
+        }
+    }
+}
+
+#[test]
 fn every_program_is_a_case_of_the_suite() {
     let programs: Vec<&str> = BENCHMARKS.iter().map(|benchmark| benchmark.name).collect();
     assert_eq!(suite::programs::NAMES, programs);

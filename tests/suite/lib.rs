@@ -10,6 +10,8 @@
 
 #[path = "../kernels/addresses.rs"]
 pub mod address_kernels;
+#[path = "../kernels/gpucc.rs"]
+pub mod gpucc_kernels;
 #[path = "../kernels/mod.rs"]
 pub mod kernels;
 
@@ -35,6 +37,7 @@ mod directives_shared;
 mod extensions;
 mod faults;
 pub mod files;
+mod gpucc;
 mod graphs;
 mod grids;
 mod groups;
@@ -153,6 +156,7 @@ pub fn cases() -> Vec<Case> {
         memory::CASES,
         memory_model::CASES,
         faults::CASES,
+        gpucc::CASES,
         graphs::CASES,
         launching::CASES,
         streams::CASES,
@@ -250,6 +254,13 @@ pub(crate) use chapter;
 pub fn exact(jit: &Jit) -> Jit {
     let mut options = jit.options().clone();
     options.compile.contract = false;
+    Jit::with(jit.device().clone(), jit.hooks().clone(), options)
+}
+
+/// A `Jit` on the same device and target whose kernels have no bounds checks, for those that stay in bounds.
+pub fn unchecked(jit: &Jit) -> Jit {
+    let mut options = jit.options().clone();
+    options.compile = kiln_suite::without_checks();
     Jit::with(jit.device().clone(), jit.hooks().clone(), options)
 }
 

@@ -3,7 +3,7 @@
 use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, OnJit, Size};
 
-use super::{Outcome, chapter};
+use super::{Outcome, chapter, unchecked};
 
 /// A case for each program, which is called like its folder and the part after it.
 macro_rules! programs {
@@ -60,15 +60,17 @@ programs! {
     leukocyte: "leukocyte",
 }
 
-/// Runs a program twice, since one run must leave nothing behind that the next one meets.
+/// Runs a program twice, since one run must leave nothing behind that the next one meets, and once without checks.
 fn run(name: &str, jit: &Jit) -> Outcome {
     let named = BENCHMARKS.iter().find(|benchmark| benchmark.name == name);
     let benchmark = named.ok_or_else(|| format!("no program `{name}`"))?;
-    let mut workload = (benchmark.make)(jit, Size::Small)?;
-    for _ in 0..2 {
-        workload.reset(&mut OnJit(jit))?;
-        workload.run(&mut OnJit(jit))?;
-        workload.check()?;
+    for (jit, runs) in [(jit, 2), (&unchecked(jit), 1)] {
+        let mut workload = (benchmark.make)(jit, Size::Small)?;
+        for _ in 0..runs {
+            workload.reset(&mut OnJit(jit))?;
+            workload.run(&mut OnJit(jit))?;
+            workload.check()?;
+        }
     }
     Ok(())
 }

@@ -1,8 +1,11 @@
 //! What kernels choose of what is usually left to the compilation: what an index out of bounds does, how exact
 //! floats are, how many registers a thread may have.
 
+use kiln::core::ir::FastMath;
+use kiln::core::job::CompileOptions;
 use kiln::error::{Error, RunError};
 use kiln::prelude::*;
+use kiln_suite::without_checks;
 
 use super::{Outcome, chapter};
 
@@ -20,6 +23,8 @@ chapter![
     sums_in_any_order_are_the_sums,
     what_is_fast_is_told_by_expressions,
     few_registers_change_no_result,
+    small_numbers_are_flushed_where_it_is_permitted,
+    options_of_a_jit_hold_for_kernels_that_do_not_choose,
 ];
 
 #[derive(Copy, Clone, Debug, PartialEq, KernelType)]
@@ -456,5 +461,136 @@ fn few_registers_change_no_result(jit: &Jit) -> Outcome {
     let host = |i: usize| x[i] * x[i / 16 * 16 + 15 - i % 16];
     let wanted: Vec<f32> = (0..x.len()).map(host).collect();
     assert_eq!(on_device.to_vec()?, wanted);
+    Ok(())
+}
+
+/// A `Jit` on the same device with other options of compilation.
+fn with(jit: &Jit, compile: CompileOptions) -> Jit {
+    let mut options = jit.options().clone();
+    options.compile = compile;
+    Jit::with(jit.device().clone(), jit.hooks().clone(), options)
+}
+
+#[device_fn]
+fn halved(x: f32) -> f32 {
+    x * 0.5
+}
+
+/// One kernel, written twice.
+macro_rules! halves {
+    ($($(#[$attribute:meta])* $name:ident)*) => {$(
+        $(#[$attribute])*
+        fn $name(x: &[f32], out: &mut [f32]) {
+            let i = global_id().x;
+            if i < out.len() {
+                out[i] = halved(x[i]) + x[i];
+            }
+        }
+    )*};
+}
+halves! {
+    #[kernel] halves
+    #[kernel(fast(flush))] flushed_halves
+}
+
+fn small_numbers_are_flushed_where_it_is_permitted(jit: &Jit) -> Outcome {
+    let least = f32::MIN_POSITIVE;
+    let x = [
+        1.0,
+        -3.0,
+        least,
+        -1.5 * least,
+        0.25 * least,
+        -1e-44,
+        1e-45,
+        0.0,
+    ];
+    let exact: Vec<f32> = x.iter().map(|x| x * 0.5 + x).collect();
+    let bits = |x: &f32| x.to_bits();
+    let on_device = jit.upload(&x)?;
+    let mut out = jit.zeros::<f32>(x.len())?;
+    let plain = with(jit, CompileOptions::default().contract(false));
+    halves.launch(&plain, (1, 32), &on_device, &mut out)?;
+    let given = out.to_vec()?;
+    assert!(
+        given.iter().map(bits).eq(exact.iter().map(bits)),
+        "{given:?}"
+    );
+    let is_permitted = |x: f32, given: f32| {
+        let flush = |x: f32| if x.abs() < least { 0.0 } else { x };
+        let scaled = [x * 0.5, flush(x) * 0.5, flush(x * 0.5)];
+        let mut sums = scaled.map(|part| part + x).to_vec();
+        sums.extend(scaled.map(|part| part + flush(x)));
+        sums.push(x.mul_add(0.5, x));
+        sums.iter().any(|&sum| sum == given || flush(sum) == given)
+    };
+    flushed_halves.launch(jit, (1, 32), &on_device, &mut out)?;
+    let by_kernel = out.to_vec()?;
+    let flushing = with(jit, CompileOptions::default().fast(FastMath::FLUSH));
+    halves.launch(&flushing, (1, 32), &on_device, &mut out)?;
+    for given in [by_kernel, out.to_vec()?] {
+        assert_eq!(given[..2], exact[..2]);
+        for (&x, &given) in x.iter().zip(&given) {
+            assert!(is_permitted(x, given), "{x:e}: {given:e}");
+        }
+    }
+    Ok(())
+}
+
+#[kernel]
+fn means(x: &[f32], out: &mut [f32]) {
+    let i = global_id().x;
+    if i < out.len() {
+        let mut sum = 0.0;
+        for k in 0..7 {
+            sum += halved(x[i + k]) + 0.25;
+        }
+        out[i] = sum / 7.0;
+    }
+}
+
+fn options_of_a_jit_hold_for_kernels_that_do_not_choose(jit: &Jit) -> Outcome {
+    let default = CompileOptions::default;
+    let mut all = vec![
+        ("contract", default().contract(false)),
+        ("fast", default().fast(FastMath::FAST)),
+        ("unroll", default().unroll(Unroll::Never)),
+        ("by three", default().unroll(Unroll::By(3))),
+        ("inline_threshold", default().inline_threshold(0)),
+        ("max_registers", default().max_registers(24)),
+        ("unchecked", without_checks()),
+        ("clamped", default().clamped()),
+    ];
+    let flags = FastMath::NAMES.map(|(name, flag)| (name, default().fast(flag)));
+    all.extend(flags);
+    let x: Vec<f32> = (0..106u8).map(f32::from).collect();
+    let on_device = jit.upload(&x)?;
+    for (name, options) in all {
+        let mut out = jit.zeros::<f32>(100)?;
+        means.launch(&with(jit, options), (4, 32), &on_device, &mut out)?;
+        for (i, given) in out.to_vec()?.into_iter().enumerate() {
+            let wanted = (x[i] + 3.0) * 0.5 + 0.25;
+            assert!(
+                (given - wanted).abs() <= wanted * 1e-6,
+                "{name}: {given}, not {wanted}"
+            );
+        }
+    }
+    // Six elements more than there are: an index out of bounds is that of the last, or ends its thread.
+    let mut out = jit.zeros::<f32>(106)?;
+    means.launch(
+        &with(jit, default().clamped()),
+        (4, 32),
+        &on_device,
+        &mut out,
+    )?;
+    let last = out.to_vec()?[105];
+    assert!((last - 52.75).abs() <= 1e-4, "{last}");
+    let checked = with(jit, default());
+    means.launch(&checked, (4, 32), &on_device, &mut out)?;
+    let Err(Error::Run(RunError::Fault(fault))) = checked.synchronize() else {
+        panic!("an index is out of bounds");
+    };
+    assert_eq!((fault.index, fault.length), (106, 106));
     Ok(())
 }
