@@ -11,7 +11,7 @@ use kiln::core::hook::Hook;
 use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
-use kiln_suite::{Benchmark, Directed, Launch, Launcher, Size, without_checks};
+use kiln_suite::{Benchmark, Directed, Launch, Launcher, Size, Stranger, without_checks};
 
 use crate::driver;
 
@@ -97,6 +97,35 @@ pub fn write_directed<'b>(
         }
     }
     write_twins(folder, target, programs.map(Directed::benchmark));
+    Ok(())
+}
+
+/// [`write`] of kernels without twins.
+pub fn write_strangers<'b>(
+    folder: &Path,
+    target: &Target,
+    strangers: impl Iterator<Item = &'b Stranger> + Clone,
+) -> kiln::Result<()> {
+    let target = match target {
+        Target::Ptx(target) => *target,
+        _ => PtxTarget::for_sm(SM),
+    };
+    for (way, compile) in [
+        ("checked", CompileOptions::default()),
+        ("unchecked", without_checks()),
+    ] {
+        let builder = Jit::builder().device(Device::cpu()).compile(compile);
+        let jit = builder.target(Target::Ptx(target)).build()?;
+        for stranger in strangers.clone() {
+            let to = folder.join(way).join(stranger.name);
+            fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
+            (stranger.make)(&jit, Size::Small)?.run(&mut Write {
+                jit: &jit,
+                folder: &to,
+                twins: HashSet::new(),
+            })?;
+        }
+    }
     Ok(())
 }
 

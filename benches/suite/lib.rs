@@ -28,6 +28,7 @@ mod plus_reduce;
 mod reduce;
 mod saxpy;
 mod spmv;
+mod strangers;
 mod streamcluster;
 mod tpacf;
 mod transpose;
@@ -40,6 +41,7 @@ use kiln::prelude::*;
 pub use directed::{DIRECTED, Directed, MISSING};
 pub use launcher::{Launch, Launcher, OnJit};
 pub use lines::Lines;
+pub use strangers::{STRANGERS, Stranger};
 pub use unchecked::without_checks;
 
 /// A program of the suite.

@@ -86,6 +86,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench -p kiln-suite --bench directives -- --samples 1 --size small"),
     ),
     (
+        "cargo bench -p kiln-suite --bench strangers",
+        Here("cargo bench -p kiln-suite --bench strangers -- --samples 1 --size small"),
+    ),
+    (
         "cargo bench -p kiln-suite --bench compile-suite",
         Here(
             "cargo bench -p kiln-suite --bench compile-suite -- --samples 1 --suite --filter saxpy",

@@ -13,6 +13,7 @@
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
 //! | `strides`, `running` | addresses of unrolled loops, each by a stride of its own, from a base and an offset |
+//! | `wide` | addresses whose index was made wide in an earlier block |
 //! | `gathers` | loops whose loads give the addresses of others, with too few registers for several at once |
 //! | `unused` | votes, matches and reductions of a warp, loads that acquire, read-modify-writes whose result nobody uses |
 //!
@@ -33,6 +34,7 @@ mod slow;
 mod strides;
 mod text;
 mod unused;
+mod wide;
 
 use std::borrow::Cow;
 
@@ -70,12 +72,17 @@ pub(crate) fn writes(template: &str) -> bool {
 pub(crate) fn write_around_in_text(ptx: &str, gather_registers: bool) -> String {
     // Pairs in parts are operations on 16 bits.
     let right = short::widen(&pairs::split(&unused::drop_unused(ptx))).into_owned();
-    // What comes next is about loops.
-    if !loops::may_loop(&right) {
-        return right;
-    }
-    let read = Code::all(&right);
-    let chained = strides::chain(&right, &read);
+    let right = match loops::may_loop(&right) {
+        true => write_loops(&right, gather_registers),
+        false => right,
+    };
+    wide::multiply(&right).into_owned()
+}
+
+/// Rewrites loops.
+fn write_loops(ptx: &str, gather_registers: bool) -> String {
+    let read = Code::all(ptx);
+    let chained = strides::chain(ptx, &read);
     if !gather_registers {
         return chained.into_owned();
     }
