@@ -8,8 +8,8 @@
 //! - `--passes TEXT`: another pipeline for PTX, in the notation of LLVM's `opt -passes`;
 //! - `--suite`, `--growth`: only that;
 //! - `--ptx`: no code for this CPU;
-//! - `--processor`: the processor time of a kernel's compile from its description to code that is kept in a folder, in place of the clock's
-//!   time of the stages, for machines on which others work. No stage is written as text for it.
+//! - `--processor`: the processor time of a kernel's compile from its description to code that is kept in a folder, in
+//!   place of the clock's time of the stages, for machines on which others work. No stage is written as text for it.
 //!
 //! "Plain" is how kernels were compiled before there were questions and second versions: a check at each access, without the hook for
 //! bounds checks, and the pipeline of then.

@@ -105,8 +105,8 @@ impl Versions<'_> {
         }
     }
 
-    /// Leaves all loops of a kernel's version with checks as they were, also those that the question does not stand for: this
-    /// version is for blocks at an edge, and two versions of a loop in each of two would be compiled four times.
+    /// Leaves all loops of a kernel's version with checks as they were, also those that the question does not stand for:
+    /// this version is for blocks at an edge, and two versions of a loop in each of two would be compiled four times.
     fn as_they_were(&mut self, inside: &Inside) {
         let is_loop = |inst: &Inst| self.function.insts[*inst].data.is_loop();
         let loops: Vec<Inst> = inside.insts().filter(is_loop).collect();

@@ -10,8 +10,8 @@
 //!
 //! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested, and those that compare
 //! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks or [`LONG`] instructions, get few passes, too
-//! ([`EffortForGpu`]), those of more than [`SEVERAL`] blocks each pass that most code needs, once, and those with a function of more than
-//! [`SUMS`] addresses the quick code generator ([`reduced_emission`]). What `ptxas` takes is its own.
+//! ([`EffortForGpu`]), those of more than [`SEVERAL`] blocks each pass that most code needs, once, and those with a function
+//! of more than [`SUMS`] addresses the quick code generator ([`reduced_emission`]). What `ptxas` takes is its own.
 
 use std::ffi::{CStr, c_int};
 
@@ -124,8 +124,9 @@ const DEEP: usize = 64;
 /// one, a branch two or three. 3,000 of branches take two seconds, 12,000 half a minute.
 const MANY: usize = 5_000;
 
-/// The most blocks of a module as Kiln writes it for which passes run that compare conditions with each other, and others more than once:
-/// 1,000 checks of places that are computed from one number take them five times as long (`benches/RESULTS.md`).
+/// The most blocks of a module as Kiln writes it for which passes run that compare conditions with each other, and others
+/// more than once: 1,000 checks of places that are computed from one number take them five times as long
+/// (`benches/RESULTS.md`).
 const SEVERAL: usize = 2_000;
 
 /// The most instructions that LLVM's pipelines for GPUs are used for, of a module as Kiln writes it: one block of as many

@@ -90,7 +90,8 @@ impl OptLevel {
 /// and `nary-reassociate` are left to the code generator, which runs them anyway: their time grows with the
 /// square of how many accesses there are.
 ///
-/// Counters are not looked at again behind that, nor variables before what is inlined: no code of the suite changes by either.
+/// Counters are not looked at again behind the first unrolling, nor variables before inlining: no code of the suite changes
+/// by either.
 ///
 /// `loop-unroll-full` has the thresholds of `O2` here, and those of `O3` only inside of `default<O3>`; `loop-unroll<O3;..>`
 /// before it, without what makes copies of less than all turns, unrolls what that would. Loops that ask for a factor are
