@@ -8,8 +8,8 @@
 //! - `--passes TEXT`: another pipeline for PTX, in the notation of LLVM's `opt -passes`;
 //! - `--suite`, `--growth`: only that;
 //! - `--ptx`: no code for this CPU;
-//! - `--processor`: the processor time of the process in place of the clock's, for machines on which others work. What writing
-//!   each stage as text takes is in it.
+//! - `--processor`: the processor time of a kernel's compile from its description to code that is kept in a folder, in
+//!   place of the clock's time of the stages, for machines on which others work. No stage is written as text for it.
 //!
 //! "Plain" is how kernels were compiled before there were questions and second versions: a check at each access, without the hook for
 //! bounds checks, and the pipeline of then.
@@ -26,10 +26,11 @@ mod growth;
 mod nvrtc;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use kiln::core::args::Arg;
+use kiln::core::cache::CacheFolder;
 use kiln::core::compile::Stage;
 use kiln::core::hook::Hook;
 use kiln::core::inspect::Inspection;
@@ -106,6 +107,8 @@ fn main() -> kiln::Result<()> {
 /// Where kernels are compiled.
 struct Bench<'o> {
     options: &'o Options,
+    /// Where code is kept whose compile was timed.
+    folder: PathBuf,
     checked: Jit,
     unchecked: Jit,
     plain: Jit,
@@ -162,10 +165,12 @@ impl Parts {
 
 impl<'o> Bench<'o> {
     fn new(options: &'o Options) -> kiln::Result<Bench<'o>> {
-        let to_ptx = || {
-            let target = Target::Ptx(PtxTarget::for_sm(SM));
-            Jit::builder().device(Device::cpu()).target(target)
+        let folder = std::env::temp_dir().join(format!("kiln-compile-{}", std::process::id()));
+        let builder = || {
+            let cache = CacheFolder::At(folder.clone());
+            Jit::builder().device(Device::cpu()).cache(cache)
         };
+        let to_ptx = || builder().target(Target::Ptx(PtxTarget::for_sm(SM)));
         let ptx = |compile| {
             let builder = to_ptx();
             let builder = match &options.passes {
@@ -174,12 +179,7 @@ impl<'o> Bench<'o> {
             };
             builder.compile(compile).build()
         };
-        let host = |compile| {
-            Jit::builder()
-                .device(Device::cpu())
-                .compile(compile)
-                .build()
-        };
+        let host = |compile| builder().compile(compile).build();
         Ok(Bench {
             options,
             checked: ptx(CompileOptions::default())?,
@@ -190,6 +190,7 @@ impl<'o> Bench<'o> {
                 .build()?,
             host: host(CompileOptions::default())?,
             host_unchecked: host(without_checks())?,
+            folder,
         })
     }
 
@@ -341,17 +342,32 @@ impl<'o> Bench<'o> {
         block: Dim3,
         args: &[Arg<'_>],
     ) -> kiln::Result<Parts> {
-        let start = clock::cpu_time();
         let inspection = self.inspect(way, kernel, block, args)?;
-        let took = clock::cpu_time() - start;
         let parts = Parts::of(&inspection);
-        Ok(match self.options.processor {
-            true => Parts {
-                all: took * 1e3,
-                ..parts
-            },
-            false => parts,
+        if !self.options.processor {
+            return Ok(parts);
+        }
+        let jit = self.jit(way);
+        let start = clock::cpu_time();
+        jit.keep(kernel, block, args)?;
+        let took = clock::cpu_time() - start;
+        // Else the next one reads it.
+        forget(&self.folder);
+        Ok(Parts {
+            all: took * 1e3,
+            ..parts
         })
+    }
+
+    /// Where kernels are compiled a way.
+    fn jit(&self, way: usize) -> &Jit {
+        [
+            &self.checked,
+            &self.unchecked,
+            &self.plain,
+            &self.host,
+            &self.host_unchecked,
+        ][way]
     }
 
     /// What a kernel becomes: as PTX with checks, without, and plain; for this CPU with checks and without.
@@ -362,13 +378,29 @@ impl<'o> Bench<'o> {
         block: Dim3,
         args: &[Arg<'_>],
     ) -> kiln::Result<Inspection> {
+        let jit = self.jit(way);
         match way {
-            0 => self.checked.inspect(kernel, args),
-            1 => self.unchecked.inspect(kernel, args),
-            2 => self.plain.inspect(kernel, args),
-            3 => self.host.inspect_block(kernel, block, args),
-            _ => self.host_unchecked.inspect_block(kernel, block, args),
+            0..3 => jit.inspect(kernel, args),
+            _ => jit.inspect_block(kernel, block, args),
         }
+    }
+}
+
+/// Takes all files out of a folder.
+fn forget(folder: &Path) {
+    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = entry.path();
+        match path.is_dir() {
+            true => forget(&path),
+            false => std::fs::remove_file(path).expect("the file is ours"),
+        }
+    }
+}
+
+impl Drop for Bench<'_> {
+    fn drop(&mut self) {
+        // What stays is in the system's folder for such files.
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -427,7 +459,7 @@ fn least(samples: impl Iterator<Item = f64>) -> f64 {
 
 fn pipeline(passes: String) -> Hook {
     let hook = Hook::new("passes").key("passes", &passes);
-    hook.pass_pipeline(move |_, pipeline| {
+    hook.may_be_kept().pass_pipeline(move |_, pipeline| {
         pipeline.clone_from(&passes);
         Ok(())
     })

@@ -187,9 +187,10 @@ impl Inspection {
     }
 
     /// Why LLVM did less than was asked for: a kernel of very many instructions, blocks or nested loops is
-    /// compiled with the few passes whose time grows as it does, one of more than a thousand sums, products and addresses by
-    /// the code generator for NVIDIA's GPUs without its own optimizations, and a loop that would become very long is not
-    /// unrolled. `None` for an ordinary kernel; of the passes it is not said where a hook says them.
+    /// compiled with the few passes whose time grows as it does, one for a GPU of more than 2,000 blocks with each once, one
+    /// of more than a thousand sums, products and addresses by the code generator for NVIDIA's GPUs without its own
+    /// optimizations, and a loop that would become very long is not unrolled. `None` for an ordinary kernel; of the passes
+    /// it is not said where a hook says them.
     pub fn reduced(&self) -> Option<&str> {
         self.passes.reduced.as_deref()
     }

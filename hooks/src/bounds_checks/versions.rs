@@ -98,7 +98,7 @@ pub(super) struct Versions<'m> {
     pub(super) intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     meeting: &'m HashSet<FuncId>,
     pub(super) growth: usize,
-    /// Loops that have been asked for at the kernel's start, and of which this is the version with checks.
+    /// Loops of the version with checks that a kernel has beside one without, asked for at its start.
     pub(super) asked: HashSet<Inst>,
     /// Loops as they were, for when the answer is no: where threads meet, it may be no at an edge of what there is.
     slow: HashSet<Inst>,

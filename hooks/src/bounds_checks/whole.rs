@@ -101,10 +101,18 @@ impl Versions<'_> {
         self.begin_with(&question);
         if question.test.is_some() {
             self.growth += inside.len();
-            for the_loop in loops {
-                self.make_slow(the_loop);
-                self.asked.insert(the_loop);
-            }
+            self.as_they_were(&inside);
+        }
+    }
+
+    /// Leaves all loops of a kernel's version with checks as they were, also those that the question does not stand for:
+    /// this version is for blocks at an edge, and two versions of a loop in each of two would be compiled four times.
+    fn as_they_were(&mut self, inside: &Inside) {
+        let is_loop = |inst: &Inst| self.function.insts[*inst].data.is_loop();
+        let loops: Vec<Inst> = inside.insts().filter(is_loop).collect();
+        for the_loop in loops {
+            self.make_slow(the_loop);
+            self.asked.insert(the_loop);
         }
     }
 

@@ -10,8 +10,8 @@
 //!
 //! For a GPU the passes over loops are what grows, with the cube of how deep loops are nested, and those that compare
 //! blocks: kernels with loops deeper than [`DEEP`], or of more than [`MANY`] blocks or [`LONG`] instructions, get few passes, too
-//! ([`EffortForGpu`]), and those with a function of more than [`SUMS`] addresses the quick code generator
-//! ([`reduced_emission`]). What `ptxas` takes is its own.
+//! ([`EffortForGpu`]), those of more than [`SEVERAL`] blocks each pass that most code needs, once, and those with a function
+//! of more than [`SUMS`] addresses the quick code generator ([`reduced_emission`]). What `ptxas` takes is its own.
 
 use std::ffi::{CStr, c_int};
 
@@ -26,7 +26,7 @@ use inkwell::values::{AsValueRef as _, FunctionValue, InstructionOpcode, Instruc
 
 use kiln_ir::{Function, Region};
 
-use super::optimize::{FEW_PASSES, OptLevel};
+use super::optimize::{FEW_PASSES, GPU_SHORT, OptLevel};
 
 /// Arguments as of a command line, the first of which is the program's name.
 ///
@@ -124,6 +124,11 @@ const DEEP: usize = 64;
 /// one, a branch two or three. 3,000 of branches take two seconds, 12,000 half a minute.
 const MANY: usize = 5_000;
 
+/// The most blocks of a module as Kiln writes it for which passes run that compare conditions with each other, and others
+/// more than once: 1,000 checks of places that are computed from one number take them five times as long
+/// (`benches/RESULTS.md`).
+const SEVERAL: usize = 2_000;
+
 /// The most instructions that LLVM's pipelines for GPUs are used for, of a module as Kiln writes it: one block of as many
 /// takes twice the time for each that a block of a tenth takes.
 const LONG: usize = 64_000;
@@ -170,22 +175,25 @@ impl EffortForGpu {
         let deepest = depths.map(|function| loops_around(function, function.body));
         let deepest = deepest.max().unwrap_or(0);
         let (blocks, instructions) = count(module);
-        let reduced = if deepest > DEEP {
-            Some(format!("its loops are {deepest} deep, more than {DEEP}"))
+        if deepest > DEEP {
+            EffortForGpu::few(&format!("its loops are {deepest} deep, more than {DEEP}"))
         } else if blocks > MANY {
-            Some(format!("it has {blocks} blocks, more than {MANY}"))
+            EffortForGpu::few(&format!("it has {blocks} blocks, more than {MANY}"))
         } else if instructions > LONG {
-            Some(format!(
+            EffortForGpu::few(&format!(
                 "it has {instructions} instructions, more than {LONG}"
             ))
+        } else if blocks > SEVERAL {
+            EffortForGpu {
+                passes: GPU_SHORT.to_owned(),
+                reduced: Some(format!("it has {blocks} blocks, more than {SEVERAL}")),
+            }
         } else {
-            None
-        };
-        let passes = match reduced {
-            Some(_) => FEW_PASSES.to_owned(),
-            None => asked,
-        };
-        EffortForGpu { passes, reduced }
+            EffortForGpu {
+                passes: asked,
+                reduced: None,
+            }
+        }
     }
 
     /// The few passes that large kernels get, for a reason.

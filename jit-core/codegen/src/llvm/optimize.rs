@@ -90,13 +90,16 @@ impl OptLevel {
 /// and `nary-reassociate` are left to the code generator, which runs them anyway: their time grows with the
 /// square of how many accesses there are.
 ///
+/// Counters are not looked at again behind the first unrolling, nor variables before inlining: no code of the suite changes
+/// by either.
+///
 /// `loop-unroll-full` has the thresholds of `O2` here, and those of `O3` only inside of `default<O3>`; `loop-unroll<O3;..>`
 /// before it, without what makes copies of less than all turns, unrolls what that would. Loops that ask for a factor are
 /// unrolled by it there.
 const PTX_TO_PACKS: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,early-cse<>),\
      nvvm-reflect,function(nvvm-intr-range),inferattrs,\
-     function<eager-inv>(lower-expect,simplifycfg,sroa<modify-cfg>,early-cse<>),ipsccp,globalopt,always-inline,\
+     function<eager-inv>(lower-expect,simplifycfg,early-cse<>),ipsccp,globalopt,always-inline,\
      cgscc(devirt<4>(inline,function-attrs<skip-non-recursive-function-attrs>,argpromotion,\
      function<eager-inv;no-rerun>(speculative-execution<only-if-divergent-target>,\
      instcombine<no-verify-fixpoint>,aggressive-instcombine,reassociate,constraint-elimination,\
@@ -104,7 +107,7 @@ const PTX_TO_PACKS: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      simple-loop-unswitch<nontrivial;trivial>),\
      simplifycfg<switch-range-to-icmp>,instcombine<no-verify-fixpoint>,\
      loop(loop-idiom,indvars,loop-deletion),loop-unroll<O3;no-partial;no-runtime;no-upperbound>,\
-     loop(indvars,loop-deletion,loop-unroll-full),\
+     loop(loop-deletion,loop-unroll-full),\
      sroa<modify-cfg>,gvn<>,sccp,bdce,correlated-propagation,memcpyopt,dse,loop-mssa(licm<allowspeculation>),\
      simplifycfg<switch-range-to-icmp;hoist-common-insts;sink-common-insts>),function-attrs)),\
      deadargelim,globalopt,globaldce,\
@@ -149,6 +152,12 @@ pub(crate) fn has_packs(sm: u32, kernel: &Module) -> bool {
 /// The least that makes values of variables, for code that is compiled often and hardly run.
 pub(super) const FEW_PASSES: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
      instcombine<no-verify-fixpoint>,simplifycfg)";
+
+/// Passes that make most of the code of most kernels for GPUs, in time that grows with the number of their blocks.
+pub(super) const GPU_SHORT: &str = "always-inline,cgscc(inline),globaldce,function(sroa<modify-cfg>,infer-address-spaces,\
+     separate-const-offset-from-gep,early-cse<memssa>,instcombine<no-verify-fixpoint>,simplifycfg,\
+     loop-mssa(loop-rotate,licm<allowspeculation>),loop(indvars,loop-deletion,loop-unroll-full),\
+     sroa<modify-cfg>,early-cse<memssa>,simplifycfg,infer-alignment)";
 
 /// Passes that make most of the code of most kernels.
 const HOST_SHORT: &str = "function(sroa<modify-cfg>,early-cse<memssa>,\
