@@ -12,7 +12,6 @@
 
 mod code;
 #[path = "../driver.rs"]
-#[allow(dead_code, reason = "nothing is compiled by nvcc")]
 mod driver;
 mod timing;
 
