@@ -18,6 +18,10 @@ const BUILD_HELP: &str = "Repair what the compiler reports above";
 /// The program of random kernels.
 const RANDOM: &str = "fuzz-kernels";
 
+/// What builds it with a test of its package: by itself it would have other features, with which Kiln would be built once
+/// more.
+const BUILDS_RANDOM: [&str; 5] = ["test", "--workspace", "--no-run", "--test", "kernels"];
+
 fn like_tests() -> bool {
     std::env::var_os(LIKE_TESTS).is_some_and(|value| value == "1")
 }
@@ -48,7 +52,7 @@ pub(crate) fn random_kernels() -> Result<Command> {
         command.args(["run", "--release", "--package", "kiln-random", "--"]);
         return Ok(command);
     }
-    command.args(["build", "--workspace", "--bin", RANDOM]);
+    command.args(BUILDS_RANDOM);
     run(&mut command, "building random kernels", BUILD_HELP)?;
     Ok(Command::new(target_folder().join("debug").join(RANDOM)))
 }
@@ -58,22 +62,20 @@ pub(crate) fn random_kernels() -> Result<Command> {
 pub(crate) fn line_like_tests(command: &str) -> String {
     let (program, arguments) = command.split_once(" -- ").unwrap_or((command, ""));
     let words: Vec<&str> = program.split(' ').collect();
-    let built = |selection: &str, file: &str| {
+    let built = |build: &str, file: &str| {
         let folder = target_folder().join("debug");
-        format!(
-            "cargo build --workspace {selection} && '{}/{file}' {arguments}",
-            folder.display()
-        )
+        format!("cargo {build} && '{}/{file}' {arguments}", folder.display())
     };
     match words[..] {
         ["cargo", "bench", .., "--bench", name] => {
             format!("cargo bench --workspace --profile dev --bench {name} -- {arguments}")
         }
-        ["cargo", "run", "--release", "--example", name] => {
-            built(&format!("--example {name}"), &format!("examples/{name}"))
-        }
+        ["cargo", "run", "--release", "--example", name] => built(
+            &format!("build --workspace --example {name}"),
+            &format!("examples/{name}"),
+        ),
         ["cargo", "run", "--release", "-p", "kiln-random"] => {
-            built(&format!("--bin {RANDOM}"), RANDOM)
+            built(&BUILDS_RANDOM.join(" "), RANDOM)
         }
         _ => command.to_owned(),
     }
@@ -92,7 +94,7 @@ mod check {
         assert!(example.starts_with("cargo build --workspace --example fit_csv && '"));
         assert!(example.ends_with("/debug/examples/fit_csv' x.svg"));
         let random = line_like_tests("cargo run --release -p kiln-random -- --count 5");
-        assert!(random.starts_with("cargo build --workspace --bin fuzz-kernels && '"));
+        assert!(random.starts_with("cargo test --workspace --no-run --test kernels && '"));
         assert!(random.ends_with("/debug/fuzz-kernels' --count 5"));
         let other = "cargo xtask help";
         assert_eq!(line_like_tests(other), other);
