@@ -13,9 +13,8 @@
 mod code;
 #[path = "../driver.rs"]
 mod driver;
+mod options;
 mod timing;
-
-use std::path::PathBuf;
 
 use kiln::core::job::CompileOptions;
 use kiln::prelude::*;
@@ -23,49 +22,8 @@ use kiln_suite::{OnJit, STRANGERS, Size, Stranger, without_checks};
 use serde_json::json;
 use timing::{quartiles, runs_of_a_sample, time};
 
-struct Options {
-    filter: String,
-    samples: usize,
-    size: Option<Size>,
-    write: Option<PathBuf>,
-}
-
-fn options() -> Options {
-    let mut options = Options {
-        filter: String::new(),
-        samples: 31,
-        size: None,
-        write: None,
-    };
-    let mut args = std::env::args().skip(1);
-    while let Some(arg) = args.next() {
-        match arg.as_str() {
-            "--filter" => options.filter = args.next().expect("`--filter` has a text"),
-            "--samples" => {
-                let number = args.next().and_then(|number| number.parse().ok());
-                options.samples = number.expect("`--samples` has a number");
-            }
-            "--size" => {
-                options.size = match args.next().as_deref() {
-                    Some("small") => Some(Size::Small),
-                    Some("medium") => Some(Size::Medium),
-                    Some("full") => Some(Size::Full),
-                    _ => panic!("`--size` has `small`, `medium` or `full`"),
-                };
-            }
-            "--write" => {
-                options.write = Some(args.next().expect("`--write` has a folder").into());
-            }
-            // Cargo's own.
-            "--bench" => {}
-            other => panic!("no option `{other}`"),
-        }
-    }
-    options
-}
-
 fn main() -> kiln::Result<()> {
-    let options = options();
+    let options = options::options();
     let chosen = || {
         STRANGERS
             .iter()

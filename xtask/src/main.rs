@@ -62,7 +62,7 @@ Commands:
   notebook --prepare  Compile Kiln for notebooks and add the kernel `Rust with Kiln` to your Jupyter
   bench-build [--quick]
                       Measure what 100 kernels cost rustc, beside 100 functions of the host; --quick
-                      checks them once
+                      builds them once
   fuzz [--minutes N] [--seed S] [ARGS]
                       Random kernels on the interpreter and the compiled CPU backend, on all cores,
                       for N minutes (5) from a fresh seed; prints what they cover, and those that

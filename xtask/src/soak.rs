@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::fuzz::fresh_seed;
+use crate::programs;
 use crate::tools;
 use crate::workspace::{cargo, run};
 
@@ -60,8 +61,7 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
             ("GLIBC_TUNABLES", "glibc.malloc.tcache_count=0".to_owned()),
         ],
     );
-    let mut random = cargo();
-    random.args(["run", "--release", "--package", "kiln-random", "--"]);
+    let mut random = programs::random_kernels()?;
     random.args(["--seed", &soak.seed.to_string()]);
     random.args(["--minutes", &(soak.minutes / 6).max(1).to_string()]);
     let random = run(&mut random, "random kernels", "See its output above");

@@ -92,16 +92,17 @@ fn plane(width: usize, height: usize) -> LaunchConfig {
     LaunchConfig::new((width.div_ceil(32), height.div_ceil(8)), (32, 8))
 }
 
+/// Cells of a square, of which half live.
+fn cells(seed: u64, side: usize) -> Vec<u32> {
+    let cells = Random::new(seed).integers(side * side, 2);
+    cells.into_iter().map(|cell| cell as u32).collect()
+}
+
 const LIFE_GUARDED: Stranger = Stranger {
     name: "life, borders by if",
     make: |jit, size| {
-        let mut random = Random::new(40);
         let side = size.of(45, 1000, 8000);
-        let cells: Vec<u32> = random
-            .integers(side * side, 2)
-            .into_iter()
-            .map(|cell| cell as u32)
-            .collect();
+        let cells = cells(40, side);
         let input = (jit.upload(&cells)?, side as u32);
         Visit::new(
             jit,
@@ -117,13 +118,8 @@ const LIFE_GUARDED: Stranger = Stranger {
 const LIFE_TORUS: Stranger = Stranger {
     name: "life on a torus",
     make: |jit, size| {
-        let mut random = Random::new(41);
         let side = size.of(45, 1000, 8000);
-        let cells: Vec<u32> = random
-            .integers(side * side, 2)
-            .into_iter()
-            .map(|cell| cell as u32)
-            .collect();
+        let cells = cells(41, side);
         let input = (jit.upload(&cells)?, side as u32);
         Visit::new(
             jit,
