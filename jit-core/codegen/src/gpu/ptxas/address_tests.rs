@@ -26,7 +26,7 @@ impl Random {
 /// What a loop's registers are made of: `%rd2` is a stride, `%rd3` an address, `%r2` a number.
 const BEFORE: &str = "\tld.param.b64 \t%rd2, [n];\n\tld.param.b64 \t%rd3, [a];\n\tld.param.b32 \t%r2, [m];\n\
     \tshl.b64 \t%rd4, %rd2, 1;\n\tmul.lo.s64 \t%rd5, %rd2, 3;\n\tshl.b64 \t%rd6, %rd2, 2;\n\
-    \tadd.s64 \t%rd7, %rd3, %rd2;\n\tadd.s64 \t%rd8, %rd4, %rd3;\n\tadd.s64 \t%rd9, %rd3, %rd5;\n\
+    \tadd.s64 \t%rd7, %rd3, %rd2;\n\tadd.s64 \t%rd8, %rd4, %rd3;\n\tmad.lo.s64 \t%rd9, %rd2, 3, %rd3;\n\
     \tmul.wide.u32 \t%rd12, %r2, 4;\n\tmul.wide.u32 \t%rd13, %r2, 8;\n\tcvt.u64.u32 \t%rd14, %r2;\n\
     \tmul.lo.s64 \t%rd15, %rd14, 12;\n\tsetp.lt.u64 \t%p3, %rd3, 512;\n";
 
@@ -179,6 +179,7 @@ fn step(
         "add.s64" => of(1).wrapping_add(of(2)),
         "shl.b64" => of(1) << of(2),
         "mul.lo.s64" => of(1).wrapping_mul(of(2)),
+        "mad.lo.s64" => of(1).wrapping_mul(of(2)).wrapping_add(of(3)),
         "mul.wide.u32" => low(of(1)) * low(of(2)),
         "setp.ne.s64" => u64::from(of(1) != of(2)),
         "setp.lt.u64" => u64::from(of(1) < of(2)),

@@ -308,13 +308,17 @@ pub(super) fn terms(sum: &Instruction<'_>) -> impl Iterator<Item = [Register; 2]
 /// The registers that an instruction's result is the sum of, how many times each, and whether as numbers of 64 bits:
 /// with a sign or without. None of an instruction that is not understood.
 fn parts(made: &Instruction<'_>) -> Vec<(Register, i64, Option<bool>)> {
-    let number = made.operands.rsplit(',').next().unwrap_or_default();
-    let number = number.trim().trim_end_matches(';').parse::<i64>().ok();
-    match (made.opcode, number, made.reads.as_slice()) {
+    let operands: Vec<&str> = made.operands.trim_end_matches(';').split(',').collect();
+    let number = |text: Option<&&str>| text.and_then(|text| text.trim().parse::<i64>().ok());
+    match (made.opcode, number(operands.last()), &made.reads[..]) {
         ("add.s64" | "add.s32", None, &[one, other]) => vec![(one, 1, None), (other, 1, None)],
         ("sub.s64" | "sub.s32", None, &[one, other]) => vec![(one, 1, None), (other, -1, None)],
         ("shl.b64" | "shl.b32", Some(by @ 0..=31), &[of]) => vec![(of, 1 << by, None)],
         ("mul.lo.s64" | "mul.lo.s32", Some(times), &[of]) => vec![(of, times, None)],
+        ("mad.lo.s64" | "mad.lo.s32", None, &[of, and]) => match number(operands.get(2)) {
+            Some(times) => vec![(of, times, None), (and, 1, None)],
+            None => Vec::new(),
+        },
         ("mul.wide.u32", Some(times @ 0..), &[of]) => vec![(of, times, Some(false))],
         ("mul.wide.s32", Some(times), &[of]) => vec![(of, times, Some(true))],
         ("cvt.u64.u32", None, &[of]) => vec![(of, 1, Some(false))],
@@ -389,6 +393,22 @@ mod tests {
             chained(&narrow(STRIDES), &narrow(TURN)),
             narrow(&chained(STRIDES, TURN))
         );
+    }
+
+    /// The sums that are three times as much and a number further on, with what is added one operation deeper.
+    #[test]
+    fn a_product_and_a_sum_at_once_are_looked_through() {
+        let sums = "\tld.param.b64 \t%rd2, [f_param_0];\n\tld.param.b64 \t%rd9, [f_param_1];\n\tadd.s64 \t%rd3, %rd9, %rd2;\n\
+                    \tmad.lo.s64 \t%rd4, %rd2, 2, %rd9;\n\tmad.lo.s64 \t%rd5, %rd2, 3, %rd9;\n";
+        let turn = "\tadd.s64 \t%rd6, %rd9, %rd1;\n\tadd.s64 \t%rd7, %rd3, %rd1;\n\tadd.s64 \t%rd8, %rd4, %rd1;\n\tadd.s64 \t%rd1, %rd1, %rd5;\n";
+        assert_eq!(
+            chained(sums, turn),
+            "add.s64 %rd6, %rd9, %rd1;\nadd.s64 %rd7, %rd6, %rd2;\nadd.s64 %rd8, %rd7, %rd2;\nadd.s64 %rd1, %rd8, %rd2;\n"
+        );
+        for other in ["%rd2, 5, %rd9", "%rd2, %rd2, %rd9", "2, %rd2, %rd9"] {
+            let other = sums.replace("%rd2, 2, %rd9", other);
+            assert_eq!(chained(&other, turn), as_it_is(turn), "{other}");
+        }
     }
 
     #[test]
