@@ -253,14 +253,7 @@ fn below(
     }
     let slack = guard.slack() - ahead;
     let last = before.add(last, Number::Known(slack));
-    let bound = Bound {
-        guard,
-        is_most: true,
-        below: counter.map(|below| Below {
-            most: below.most + slack,
-            ..below
-        }),
-    };
+    let bound = Bound::most(guard, counter, slack);
     let of_itself = match (before.is_of_array, bound.below, last) {
         (true, Some(_), Number::Value(_)) => of_operation(before, counters, value, depth),
         _ => None,
@@ -328,15 +321,11 @@ pub(super) fn at_most(
     let found = everywhere(before, |before| {
         bound(before, counters, guard.bound, depth + 1)
     });
-    let Some(((most, _), needs)) = found else {
+    let Some(((most, counter), needs)) = found else {
         return at;
     };
     let most = before.add(most, Number::Known(guard.slack()));
-    let bound = Bound {
-        guard,
-        is_most: true,
-        below: None,
-    };
+    let bound = Bound::most(guard, counter, guard.slack());
     let narrowed = Counter {
         last: before.one_of(BinaryOp::Min, [counters[at].last, most]),
         below: None,
@@ -406,6 +395,21 @@ pub(super) struct Bound {
     pub(super) is_most: bool,
     /// The most that the value is, if that is made of a counter.
     pub(super) below: Option<Below>,
+}
+
+impl Bound {
+    /// A guard that says how large a value is at most, with what that is made of and how far above it the value is.
+    fn most(guard: Guard, below: Option<Below>, slack: i64) -> Bound {
+        let below = below.map(|below| Below {
+            most: below.most + slack,
+            ..below
+        });
+        Bound {
+            guard,
+            is_most: true,
+            below,
+        }
+    }
 }
 
 /// A counter so many times, and a number.
