@@ -24,6 +24,7 @@
 //! | an index as a sum of counters and of what stays the same, which may be multiplied with each other | `sum.rs` |
 //! | what differs from thread to thread, in loops in which they meet: its ends are the same for all | `lanes.rs` |
 //! | what conditions say of values, also those that were put together before, and those that others returned by | `conditions.rs` |
+//! | who comes to an access under conditions: what is asked though not each turn makes it | `comes.rs` |
 //! | one of several values, which `if`, `select`, `min` and `max` give: the ends of all of them | `chosen.rs` |
 //! | the question: both ends of each sum, in 64 bits, so that arithmetic that wraps around is no answer | `proof.rs` |
 //! | between which numbers a computed one is, so that what cannot wrap around is not asked | `spans.rs` |
@@ -45,6 +46,7 @@ mod carried;
 mod chosen;
 mod clamped;
 mod code;
+mod comes;
 mod conditions;
 mod counter;
 mod gathers;

@@ -6,6 +6,7 @@ use kiln_compiler::ir::{
     BinaryOp, CompareOp, Constant, Function, Inst, InstData, IntrinsicDef, IntrinsicId, Location,
     PrimaryMap, Region, Source, Type, TypeTable, Value, ValueDef, Var, VarUse,
 };
+use kiln_compiler::simt::Uniformities;
 
 use super::conditions::{Guard, Homes};
 use super::counter::defining;
@@ -108,6 +109,8 @@ pub(super) struct Before<'f> {
     pub(super) inside: &'f Inside,
     /// Of a loop in which threads meet: all that is asked is the same for the block.
     pub(super) block: Option<&'f Block>,
+    /// What is the same in all threads of a block, if that was looked for.
+    pub(super) alike: Option<&'f Uniformities>,
     /// What holds at the access that is looked at.
     pub(super) guards: Vec<Guard>,
     /// Whether the code is for a CPU, where what is clamped is asked for, too.
@@ -139,6 +142,7 @@ impl<'f> Before<'f> {
     ) -> Before<'f> {
         Before {
             block,
+            alike: block.map(Block::uniformities),
             guards: Vec::new(),
             on_cpu: false,
             is_of_array: false,

@@ -202,6 +202,46 @@ pub(super) fn guards(
     guards_within(function, homes, (decided, 0), into);
 }
 
+/// What decides a condition: what is put together in it, but for what is known.
+pub(super) fn decisions(
+    function: &Function,
+    homes: &mut Homes,
+    decided: Decided,
+    into: &mut Vec<Decided>,
+) {
+    decisions_within(function, homes, (decided, 0), into);
+}
+
+fn decisions_within(
+    function: &Function,
+    homes: &mut Homes,
+    (decided, variables): (Decided, u32),
+    into: &mut Vec<Decided>,
+) {
+    let (cond, holds) = without_not(function, decided);
+    if function.constant(cond).is_some() {
+        return;
+    }
+    let way = match defining(function, cond) {
+        Some(&InstData::Binary {
+            op: BinaryOp::And | BinaryOp::Or,
+            args,
+        }) => Some(args.map(|arg| (arg, holds)).to_vec()),
+        Some(&InstData::VarGet(var)) if variables < MAX_VARIABLES => {
+            let earlier = homes.earlier(function, cond);
+            let assigned = earlier.and_then(|earlier| Assigned::by(function, &earlier, var));
+            assigned.and_then(|assigned| assigned.only_way_to(function, holds))
+        }
+        _ => None,
+    };
+    match way {
+        Some(way) => way.into_iter().for_each(|decided| {
+            decisions_within(function, homes, (decided, variables + 1), into);
+        }),
+        None => into.push((cond, holds)),
+    }
+}
+
 /// What is known behind an `if`, as one of its branches never comes to its end.
 pub(super) fn guards_behind(
     function: &Function,

@@ -14,6 +14,7 @@ use kiln_compiler::ir::{
 use super::before::{Before, Number, Truth, known_integer};
 use super::carried;
 use super::clamped;
+use super::comes::Comes;
 use super::conditions::{Guard, guards, guards_behind};
 use super::counter::{Counted, Counter, Counts, defining};
 use super::lanes;
@@ -53,7 +54,8 @@ struct Access {
     limits: Vec<Limit>,
     /// What must hold for the index to be the sum.
     needs: Truth,
-    /// Whether each turn comes to it, unless it leaves the loop before, or what keeps one from it bounds the index.
+    /// Whether each turn comes to it, unless it leaves the loop before, or what keeps one from it bounds the index; or
+    /// other threads do in the turns in which one does not.
     always: bool,
 }
 
@@ -62,8 +64,7 @@ struct Access {
 struct Seen {
     inst: Inst,
     check: Check,
-    /// Whether each turn comes to it, unless it leaves the loop before.
-    always: bool,
+    comes: Comes,
     /// What holds there.
     guards: Vec<Guard>,
 }
@@ -112,7 +113,7 @@ impl Proof {
             test,
         };
         let body = turns.body(before.function)?;
-        looked.region(before, types, (body, true, from));
+        looked.region(before, types, (body, Comes::Each, from));
         let Looked {
             mut counters,
             accesses,
@@ -156,7 +157,7 @@ impl Proof {
             test: Truth::Known(true),
         };
         let body = before.function.body;
-        looked.region(before, types, (body, true, None));
+        looked.region(before, types, (body, Comes::Each, None));
         let Looked {
             mut counters,
             accesses,
@@ -281,7 +282,7 @@ fn ask_together(
     sums: &mut Vec<Access>,
     test: &mut Truth,
 ) -> Option<()> {
-    let spans = spans(sums, counters, before);
+    let spans = spans(sums);
     let covered = |access: &Access| {
         let own = access.sum.constant;
         let span = spans.get(&terms(&access.sum));
@@ -319,9 +320,16 @@ fn ask_each(
     ask_below(before, ends, test);
 }
 
-/// Whether a sum is asked for by the ends of each thing in it.
+/// Whether a sum is asked for by the ends of each thing in it: also where several loops count in it and it may be less in a
+/// later turn, as the first turn of all is not its least then, nor the last one its most.
 fn by_ends(before: &Before<'_>, counters: &[Counter], sum: &Sum) -> bool {
-    before.block.is_some() || sum.has_lanes(counters)
+    let is_of_one = || {
+        let mut counters = sum.counters();
+        let first = counters.next();
+        counters.all(|counter| Some(counter) == first)
+    };
+    let by_turns = || is_of_one() || sum.only_grows(before, counters);
+    before.block.is_some() || sum.has_lanes(counters) || !by_turns()
 }
 
 /// Whether an access is in bounds, asked by itself, if that is by its ends; the others are asked together.
@@ -365,16 +373,10 @@ fn terms(sum: &Sum) -> Terms {
 }
 
 /// What each turn comes to: what only some turns do is no reason for a test that may fail for it alone.
-fn spans(sums: &[Access], counters: &[Counter], before: &Before<'_>) -> BTreeMap<Terms, Span> {
+fn spans(sums: &[Access]) -> BTreeMap<Terms, Span> {
     let mut spans = BTreeMap::new();
     for access in sums {
-        let mut counters_in = access.sum.counters();
-        let first = counters_in.next();
-        let only_one = counters_in.all(|counter| Some(counter) == first);
-        let can_be_asked = by_ends(before, counters, &access.sum)
-            || only_one
-            || access.sum.only_grows(before, counters);
-        if access.always && can_be_asked {
+        if access.always {
             widen(spans.entry(terms(&access.sum)), access.sum.constant);
         }
     }
@@ -382,12 +384,12 @@ fn spans(sums: &[Access], counters: &[Counter], before: &Before<'_>) -> BTreeMap
 }
 
 impl Looked {
-    /// Looks at a region: whether each turn comes there, and from which instruction on.
+    /// Looks at a region: who comes there, and from which instruction on.
     fn region(
         &mut self,
         before: &mut Before<'_>,
         types: &TypeTable,
-        (region, always, from): (Region, bool, Option<Inst>),
+        (region, comes, from): (Region, Comes, Option<Inst>),
     ) {
         let insts = before.function.regions[region].insts.clone();
         let (around, mut begun) = (self.guards.len(), from.is_none());
@@ -402,14 +404,14 @@ impl Looked {
                 self.accesses.push(Seen {
                     inst,
                     check,
-                    always,
+                    comes,
                     guards: self.guards.clone(),
                 });
             }
             match data.control() {
                 Control::For { body, .. } if begun => {
                     let entered = self.enter(before, (region, inst));
-                    self.region(before, types, (body, always && entered.is_some(), None));
+                    self.region(before, types, (body, comes.if_known(entered), None));
                 }
                 Control::Next if begun && before.block.is_some() => {
                     if let Some(assumed) = data.assumption() {
@@ -419,8 +421,8 @@ impl Looked {
                 Control::Loop { body } => {
                     let entered = begun.then(|| self.enter(before, (region, inst))).flatten();
                     // A loop of which it is not known what its turns do may make none.
-                    let always = always && entered.is_some();
-                    self.region(before, types, (body, always, entered.flatten()));
+                    let comes = comes.if_known(entered);
+                    self.region(before, types, (body, comes, entered.flatten()));
                 }
                 Control::If {
                     cond,
@@ -430,9 +432,9 @@ impl Looked {
                     before,
                     types,
                     (cond, [Some(then_region), else_region]),
-                    always,
+                    comes,
                 ),
-                Control::For { body, .. } => self.region(before, types, (body, false, None)),
+                Control::For { body, .. } => self.region(before, types, (body, Comes::Any, None)),
                 Control::Next | Control::Leave { .. } | Control::Return { .. } => {}
             }
         }
@@ -445,7 +447,7 @@ impl Looked {
         before: &mut Before<'_>,
         types: &TypeTable,
         (cond, arms): (Value, [Option<Region>; 2]),
-        always: bool,
+        comes: Comes,
     ) {
         let known = self.guards.len();
         for (region, holds) in arms.into_iter().zip([true, false]) {
@@ -453,8 +455,8 @@ impl Looked {
                 continue;
             };
             self.say(before, (cond, holds));
-            let always = always && holds && lanes::is_of_first(before, cond);
-            self.region(before, types, (region, always, None));
+            let comes = comes.where_holds(before, (cond, holds));
+            self.region(before, types, (region, comes, None));
             self.guards.truncate(known);
         }
         let homes = &mut before.homes;
@@ -535,7 +537,7 @@ fn access(
     let Seen {
         inst,
         check,
-        always,
+        comes,
         guards,
     } = seen;
     let limit = limit(before, types, check.base)?;
@@ -563,26 +565,9 @@ fn access(
         inst,
         limits,
         needs: before.and(before.needs, of_its_own),
-        always: always || is_bounded || is_table(before, counters, (check.index, limit), &sum),
+        always: is_bounded || comes.in_each(before, counters, (check.index, limit), &sum),
         sum,
     })
-}
-
-/// Whether an access is of a table that loops of known numbers of turns go through: it has as many elements, whatever a
-/// turn reads of it, unless a condition says of the index or of a counter that there may be fewer.
-fn is_table(
-    before: &Before<'_>,
-    counters: &[Counter],
-    (index, limit): (Value, Limit),
-    sum: &Sum,
-) -> bool {
-    let is_counter = |value: Value| {
-        (sum.counters()).any(|counter| counters[counter].counts == Counts::Index(value))
-    };
-    let mut guards = before.guards.iter();
-    matches!(limit, Limit::Of(_))
-        && sum.is_counted_out(counters)
-        && !guards.any(|guard| guard.value == index || is_counter(guard.value))
 }
 
 /// What an index must be below, as it is before the loop.

@@ -7,6 +7,7 @@ use kiln_compiler::ir::{
     IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Value, ValueDef,
     Var, VarData,
 };
+use kiln_compiler::simt::Uniformities;
 
 use super::before::{Before, Inside, Truth};
 use super::code::Code;
@@ -51,6 +52,33 @@ fn meets(
             .is_some_and(|callee| meeting.contains(&callee))
 }
 
+/// Whether a loop checks an index under a condition, so that it matters for whom that holds.
+fn checks_under_conditions(
+    function: &Function,
+    region: Region,
+    (in_loop, is_decided): (bool, bool),
+) -> bool {
+    let mut insts = function.regions[region].insts.iter();
+    insts.any(|&inst| {
+        let data = &function.insts[inst].data;
+        let within = match data.is_loop() {
+            true => (true, is_decided),
+            false => (in_loop, in_loop),
+        };
+        let mut regions = data.regions().into_iter();
+        is_decided && data.check().is_some()
+            || regions.any(|region| checks_under_conditions(function, region, within))
+    })
+}
+
+/// What is the same in all threads of a block, of a kernel where that matters.
+fn alike(module: &Module, id: FuncId) -> Option<Uniformities> {
+    let function = &module.functions[id];
+    let is_wanted = function.kind == FunctionKind::Kernel
+        && checks_under_conditions(function, function.body, (false, false));
+    is_wanted.then(|| Uniformities::of_any_block(module, function))
+}
+
 /// Gives the loops of a function two versions where that takes checks out of them.
 pub(super) fn make(
     module: &mut Module,
@@ -61,8 +89,13 @@ pub(super) fn make(
     let is_asked = by_block || meeting.contains(&id);
     let is_asked = is_asked && function.kind == FunctionKind::Kernel;
     let block = is_asked.then(|| Block::of(module, id));
+    let alike = match block {
+        Some(_) => None,
+        None => alike(module, id),
+    };
     let mut versions = Versions {
         block,
+        alike,
         by_block,
         guards: Vec::new(),
         homes: Homes::default(),
@@ -87,6 +120,8 @@ pub(super) fn make(
 pub(super) struct Versions<'m> {
     /// Of a kernel in which threads meet, or whose loops are asked for the whole block where they can be.
     pub(super) block: Option<Block>,
+    /// What is the same in all threads of a block, of a kernel that is asked about thread by thread, where that matters.
+    alike: Option<Uniformities>,
     /// Whether one answer for the whole block is better than one for each thread.
     pub(super) by_block: bool,
     /// What holds at the instruction that is looked at, by the conditions around it.
@@ -258,6 +293,8 @@ impl Versions<'_> {
             the_block,
         );
         before.on_cpu = self.by_block;
+        let of_block = self.block.as_ref().map(Block::uniformities);
+        before.alike = of_block.or(self.alike.as_ref());
         let Proof {
             test,
             proved,
