@@ -86,7 +86,7 @@ const FUNCTIONS: &[Function] = &[
         name: "tanh",
         kiln: |x| x.tanh(),
         reference: f64::tanh,
-        bounds: [2.0, 3.0],
+        bounds: [2.0, 2.0],
     },
 ];
 
