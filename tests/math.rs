@@ -62,7 +62,7 @@ const FUNCTIONS: &[Function] = &[
         name: "tan",
         kiln: |x| x.tan(),
         reference: f64::tan,
-        bounds: [4.0, 4.0],
+        bounds: [2.0, 2.0],
     },
     Function {
         name: "atan",

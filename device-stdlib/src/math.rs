@@ -15,7 +15,7 @@
 //! | `log2` | 2 | 2 |
 //! | `log10` | 2.5 | 2 |
 //! | `sin`, `cos`, `sin_cos`, of every argument | 2 | 2 |
-//! | `tan`, of every argument | 4 | 4 |
+//! | `tan`, of every argument | 2 | 2 |
 //! | `atan`, `atan2`, `asin`, `acos` | 2 | 2 |
 //! | `tanh` | 2 | 2 |
 //! | `powf` | 1.5 | 2 |

@@ -8,7 +8,10 @@ use kiln_jit_core::build::{DeviceFn, Val};
 use kiln_jit_core::ir::{Inline, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
 use super::Math as _;
-use super::format::{Coefficients, Constant, Format, difference, exact_product, sum};
+use super::format::{
+    Coefficients, Constant, Format, Pair, difference, exact_product, exact_sum, exact_sum_of_any,
+    sum,
+};
 use super::rows::pair;
 use crate::number::Signed as _;
 
@@ -161,15 +164,81 @@ fn reduced_by_pi<const N: usize>(x: Val<'_>, quarters: [i64; N]) -> [(Val<'_>, V
     near.map(|(r, n)| (r.get(), n.get()))
 }
 
-/// `tan(x)`.
+/// (tan(r) / r - 1) / r^2 as a polynomial in r^2, for |r| up to pi / 4: 2^-29 and 2^-56 of tan.
+const TAN: Coefficients = [
+    &[
+        0.3333335,
+        0.13332677,
+        0.054058682,
+        0.021287551,
+        0.010823743,
+        0.00010311719,
+        0.0043702293,
+    ],
+    &[
+        0.33333333333333376,
+        0.1333333333332581,
+        0.05396825397264577,
+        0.02186948840642368,
+        0.008863237806379983,
+        0.003592102103194998,
+        0.0014560367927171415,
+        0.0005889085644506494,
+        0.00024359351550940397,
+        8.396366860255874e-05,
+        6.648190831468298e-05,
+        -2.4694081808140402e-05,
+        4.7848364176415654e-05,
+        -2.3882317182550254e-05,
+        9.711566231330807e-06,
+    ],
+];
+
+/// `tan(x)`, by the tangent `t` of what is left of the angle in two parts: of an odd number of quarter turns more it is
+/// `-1 / t`.
 pub(super) fn tan(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
-    let angle = Angle::of(x);
-    let odd = (angle.quadrant & format.integer(1)).ne(format.integer(0));
-    // Of the angle with a quarter turn more it is -cos / sin.
-    let over = odd.select(-angle.cosine, angle.sine);
-    let under = odd.select(angle.sine, angle.cosine);
-    over / under
+    let (Pair { high: r, low }, quadrant) = reduced_precisely(x);
+    let z = r * r;
+    let (polynomial, cube) = (format.polynomial(z, TAN), z * r);
+    let near = polynomial.mul_add(cube, r);
+    // The derivative is 1 + t^2.
+    let low = (near * low).mul_add(near, low);
+    let t = exact_sum(r, polynomial.mul_add(cube, low));
+    let inverse = format.float(-1.0) / t.high;
+    let rest = inverse.mul_add(t.high, format.float(1.0));
+    let inverse = inverse.mul_add(inverse.mul_add(t.low, rest), inverse);
+    let odd = (quadrant & format.integer(1)).ne(format.integer(0));
+    let zero = x.eq(format.float(0.0));
+    zero.select(x, odd.select(inverse, t.high))
+}
+
+/// The argument less a multiple of pi / 2 in two parts, and the multiple modulo 4.
+fn reduced_precisely(x: Val<'_>) -> (Pair<'_>, Val<'_>) {
+    let format = Format::of(x);
+    let k = format.builder();
+    let (j, n) = format.rounded_product(x, format.constant(TWO_OVER_PI));
+    let [first, second, third] = HALF_PI.map(|part| format.constant(part));
+    let near = j.mul_add(-first, x);
+    let product = exact_product(j, second);
+    let left = exact_sum_of_any(near, -product.high);
+    let rest = j.mul_add(-third, difference(left.low, product.low));
+    let (r, low, quadrant) = (
+        k.var("r", left.high),
+        k.var("low", rest),
+        k.var("quadrant", n),
+    );
+    k.if_(x.abs().gt(format.constant(LARGE)), || {
+        let large = k.intrinsic(&LARGE_ANGLE, &[x]);
+        r.set(large.field("0"));
+        low.set(format.float(0.0));
+        quadrant.set(large.field("1").cast(format.int));
+    });
+    let left = Pair {
+        high: r.get(),
+        low: low.get(),
+    };
+    (left, quadrant.get())
 }
 
 /// pi in two parts.
