@@ -4,6 +4,10 @@
 //! threads, as many as fill the device several times, of `i32`, `f32` and a struct of two `i64`. The goal: no more than
 //! 1 / 0.98 of CUB's time. Kiln's kernels check bounds; the size of blocks is a const parameter, as CUB's are a template's.
 //! What they give is compared with CUB.
+//!
+//! Also histograms of 256 bins in shared memory, four keys a thread, of keys all over the bins and of one bin alone, beside
+//! CUB's by atomics: the goal is its time. And a struct of four `i64` that a warp adds up, beside four such sums of an
+//! `i64` each: the goal is 1.1 of their time.
 
 mod driver;
 mod report;
@@ -88,6 +92,77 @@ kernels! {
     reduce_pair, scan_pair: Pair, |a, b| added(a, b), next_pair;
 }
 
+/// The bins of histograms, and keys of a thread.
+const BINS: usize = 256;
+const KEYS: usize = 4;
+
+/// Counts the block's keys again and again, each time others, and adds up what one bin had.
+#[kernel]
+fn histogram<const BLOCK: usize>(x: &[u32], step: u32, out: &mut [u32]) {
+    assume(block_dim().x == BLOCK && block_dim().y == 1 && block_dim().z == 1);
+    let counts = shared!([u32; 256]);
+    let i = global_id().x;
+    let mut keys = [x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]];
+    let mut total = 0;
+    for _ in 0..64 {
+        let bins = [keys[0] % 256, keys[1] % 256, keys[2] % 256, keys[3] % 256];
+        block_histogram(bins, counts);
+        total += counts[thread_idx().x % 256];
+        #[unroll]
+        for key in 0..4 {
+            keys[key] += step;
+        }
+    }
+    out[i] = total;
+}
+
+#[derive(KernelType, Copy, Clone, PartialEq, Debug)]
+#[repr(C)]
+struct Four {
+    a: i64,
+    b: i64,
+    c: i64,
+    d: i64,
+}
+
+/// 64 sums of a warp's structs in a row.
+#[kernel]
+fn warp_struct(x: &[Four], out: &mut [Four]) {
+    let i = global_id().x;
+    let mut v = x[i];
+    for _ in 0..64 {
+        let sum = warp_reduce(FULL_MASK, v, |x, y| Four {
+            a: x.a + y.a,
+            b: x.b + y.b,
+            c: x.c + y.c,
+            d: x.d + y.d,
+        });
+        v = Four {
+            a: sum.a >> 8,
+            b: sum.b >> 8,
+            c: sum.c >> 8,
+            d: sum.d >> 8,
+        };
+    }
+    out[i] = v;
+}
+
+/// The same with a sum for each field.
+#[kernel]
+fn warp_fields(x: &[Four], out: &mut [Four]) {
+    let i = global_id().x;
+    let mut v = x[i];
+    for _ in 0..64 {
+        v = Four {
+            a: warp_reduce(FULL_MASK, v.a, |x, y| x + y) >> 8,
+            b: warp_reduce(FULL_MASK, v.b, |x, y| x + y) >> 8,
+            c: warp_reduce(FULL_MASK, v.c, |x, y| x + y) >> 8,
+            d: warp_reduce(FULL_MASK, v.d, |x, y| x + y) >> 8,
+        };
+    }
+    out[i] = v;
+}
+
 fn main() -> kiln::Result<()> {
     let jit = Jit::new()?;
     let Target::Ptx(target) = jit.target() else {
@@ -129,8 +204,44 @@ fn main() -> kiln::Result<()> {
             values,
             Pair::eq,
         )?;
+        bench.histograms(&mut report, block)?;
     }
+    structs(&jit, &mut report)?;
     report.print();
+    Ok(())
+}
+
+/// A warp's sums of structs beside those of their fields.
+fn structs(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
+    let value = |i: usize| {
+        let n = (i * 7919 % 1013) as i64;
+        Four {
+            a: n,
+            b: -n,
+            c: n << 20,
+            d: i as i64,
+        }
+    };
+    let values: Vec<Four> = (0..THREADS).map(value).collect();
+    let x = jit.upload(&values)?;
+    let (mut whole, mut apart) = (jit.upload(&values)?, jit.upload(&values)?);
+    let grid = grid_for(THREADS, 256);
+    let (mut structs, mut fields) = (Vec::new(), Vec::new());
+    for run in 0..RUNS + 3 {
+        let start = Event::record(jit.device())?;
+        warp_struct.launch(jit, (grid, 256), &x, &mut whole)?;
+        let middle = Event::record(jit.device())?;
+        warp_fields.launch(jit, (grid, 256), &x, &mut apart)?;
+        let end = Event::record(jit.device())?;
+        // The first runs warm up.
+        if run >= 3 {
+            structs.push(start.elapsed_ms(&middle)?);
+            fields.push(middle.elapsed_ms(&end)?);
+        }
+    }
+    assert_eq!(whole.to_vec()?, apart.to_vec()?, "sums of structs");
+    let name = "warp_reduce_four_i64";
+    report.against(name, median(&structs), "ms", "fields", median(&fields));
     Ok(())
 }
 
@@ -154,6 +265,52 @@ impl Bench<'_> {
         for (what, kernel) in [("reduce", reduce), ("scan", scan)] {
             let name = format!("{what}_{ty}_{block}");
             self.one(report, &name, kernel, block, &values, &is_same)?;
+        }
+        Ok(())
+    }
+
+    /// Histograms of keys all over the bins and of keys of one bin.
+    fn histograms(&self, report: &mut Report, block: u32) -> kiln::Result<()> {
+        let jit = self.jit;
+        let kernel = &histogram.with_const("BLOCK", block.into())?;
+        let twin = self.twins.as_deref();
+        let twin = twin.map(|image| driver::load(image, &format!("histogram_{block}")));
+        let mixed = |i: usize| (i as u32).wrapping_mul(0x9E37_79B1) >> 24;
+        let ways: [(_, &dyn Fn(usize) -> u32); 2] = [("uniform", &mixed), ("one_bin", &|_| 7)];
+        for (way, key) in ways {
+            let keys: Vec<u32> = (0..THREADS * KEYS).map(key).collect();
+            let x = jit.upload(&keys)?;
+            let (mut ours, theirs) = (jit.zeros::<u32>(THREADS)?, jit.zeros::<u32>(THREADS)?);
+            let grid = grid_for(THREADS, block);
+            let (mut from, mut step, mut to) = (x.address(), 37u32, theirs.address());
+            let mut params: [*mut c_void; 3] = [
+                (&raw mut from).cast(),
+                (&raw mut step).cast(),
+                (&raw mut to).cast(),
+            ];
+            let (mut kiln, mut cub) = (Vec::new(), Vec::new());
+            for run in 0..RUNS + 3 {
+                let start = Event::record(jit.device())?;
+                jit.launch(kernel, grid, block, args!(&x, step, &mut ours))?;
+                let middle = Event::record(jit.device())?;
+                if let Some(twin) = twin {
+                    // SAFETY: the parameters of the twin `(x, step, out)`; the buffers are alive.
+                    unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
+                }
+                let end = Event::record(jit.device())?;
+                // The first runs warm up.
+                if run >= 3 {
+                    kiln.push(start.elapsed_ms(&middle)?);
+                    cub.push(middle.elapsed_ms(&end)?);
+                }
+            }
+            let name = format!("histogram_{BINS}_{way}_{block}");
+            if twin.is_none() {
+                report.row(&name, median(&kiln), "ms");
+                continue;
+            }
+            assert_eq!(ours.to_vec()?, theirs.to_vec()?, "{name}");
+            report.against(&name, median(&kiln), "ms", "CUB", median(&cub));
         }
         Ok(())
     }

@@ -6,8 +6,8 @@
 //! other work on the machine disturbs least, and the wall time on two cores. Every kernel and every
 //! peer must compute what a plain Rust loop computes before it is timed. Options:
 //!
-//! - `--kernel NAME`, `--peer NAME`: only these; both may be given several times. `--peer none`
-//!   leaves all peers out.
+//! - `--kernel NAME`, `--peer NAME`: only these; both may be given several times. `--kernel functions` are all
+//!   mathematical functions, `--peer none` leaves all peers out.
 //! - `--quick`: small sizes and few runs, to try the bench itself; goals mean nothing then.
 //! - `--unchecked`: builds our kernels without bounds checks.
 //! - `--peers-only`: leaves our kernels out.
@@ -19,6 +19,8 @@
 mod cases;
 #[path = "cpu/clock.rs"]
 mod clock;
+#[path = "cpu/functions.rs"]
+mod functions;
 mod instructions;
 #[path = "cpu/kernels.rs"]
 mod kernels;
@@ -71,7 +73,7 @@ fn main() -> ExitCode {
 fn count_instructions(options: &Options) -> bool {
     let mut good = true;
     let checks = options.checks();
-    let wanted = CASES.iter().filter(|case| options.wants_kernel(case.name));
+    let wanted = CASES.iter().filter(|case| options.wants_kernel(case));
     // What compiles starts threads, and a thread that is being started cannot be stepped through.
     for case in wanted.filter(|case| case.kernel != "compile") {
         let counted = ours::workload(case.kernel, case.quick, checks).and_then(|workload| {
@@ -145,7 +147,7 @@ fn measure(options: &Options, phase: Phase) -> bool {
     }
     let mut table = Table::new(phase);
     let mut good = true;
-    for case in CASES.iter().filter(|case| options.wants_kernel(case.name)) {
+    for case in CASES.iter().filter(|case| options.wants_kernel(case)) {
         let size = options.size(case);
         table.case(case, size);
         let mut runners = runners(case, size, options, phase, folder.as_deref());

@@ -75,6 +75,17 @@ impl Case {
     }
 }
 
+/// A mathematical function, of `functions.rs`.
+const fn function(name: &'static str) -> Case {
+    // So few that they stay in a cache.
+    case(
+        name,
+        (1 << 16, 1 << 12),
+        Elements(|n| n),
+        &[Speed("gcc", 0.8)],
+    )
+}
+
 const LINEAR: (usize, usize) = (1 << 22, 1 << 16);
 const LARGE: (usize, usize) = (1 << 25, 1 << 17);
 const IMAGE: (usize, usize) = (2048, 128);
@@ -138,4 +149,26 @@ pub const CASES: &[Case] = &[
     case("launch-1", (1, 1), Nothing, &[Seconds(5e-6)]).of("launch"),
     case("launch-4096", (4096, 4096), Nothing, &[Seconds(60e-6)]).of("launch"),
     case("compile", (4096, 4096), Nothing, &[Seconds(10e-3)]),
+    function("sin-f32"),
+    function("cos-f32"),
+    function("sin-cos-f32"),
+    function("exp-f32"),
+    function("log-f32"),
+    function("pow-f32"),
+    function("tanh-f32"),
+    function("atan2-f32"),
+    function("erf-f32"),
+    function("rsqrt-f32"),
+    function("div-f32"),
+    function("sin-f64"),
+    function("cos-f64"),
+    function("sin-cos-f64"),
+    function("exp-f64"),
+    function("log-f64"),
+    function("pow-f64"),
+    function("tanh-f64"),
+    function("atan2-f64"),
+    function("erf-f64"),
+    function("rsqrt-f64"),
+    function("div-f64"),
 ];

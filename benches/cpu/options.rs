@@ -6,12 +6,16 @@ use lexopt::prelude::*;
 
 use crate::cases::{CASES, Case};
 use crate::clock::Sample;
+use crate::functions;
 use crate::ours::Checks;
 use crate::peers::PEERS;
 
 /// What can be said on the command line.
 pub const USAGE: &str = "options are --kernel NAME, --peer NAME, --quick, --unchecked, --peers-only, --one-core, \
                          --instructions";
+
+/// Stands for the kernels of all mathematical functions.
+const FUNCTIONS: &str = "functions";
 
 /// Names the phase to the process that measures it.
 pub const PHASE_VARIABLE: &str = "KILN_BENCH_PHASE";
@@ -94,7 +98,7 @@ impl Options {
         while let Some(arg) = args.next()? {
             match arg {
                 Long("kernel") => {
-                    let names = CASES.iter().map(|case| case.name);
+                    let names = CASES.iter().map(|case| case.name).chain([FUNCTIONS]);
                     options.kernels.push(one_of(args.value()?, names)?);
                 }
                 Long("peer") => {
@@ -115,8 +119,10 @@ impl Options {
     }
 
     /// Whether a kernel is to be measured.
-    pub fn wants_kernel(&self, name: &str) -> bool {
-        self.kernels.is_empty() || self.kernels.iter().any(|kernel| kernel == name)
+    pub fn wants_kernel(&self, case: &Case) -> bool {
+        let is_function = functions::find(case.kernel).is_some();
+        let wanted = |name: &String| name == case.name || name == FUNCTIONS && is_function;
+        self.kernels.is_empty() || self.kernels.iter().any(wanted)
     }
 
     /// How our kernels are built.

@@ -3,6 +3,7 @@
 use kiln::prelude::*;
 
 use crate::clock::{Sample, timed};
+use crate::functions::{self, Function};
 use crate::kernels::{self, BLOCK, GROUPS, PIXELS, STENCIL};
 use crate::reference::{SALTS, SAXPY_A, floats, keys};
 
@@ -56,7 +57,11 @@ pub fn workload(kernel: &str, n: usize, checks: Checks) -> Outcome<Option<Box<dy
         "histogram" => on.histogram(n)?,
         "launch" => on.launch(n as u32)?,
         "compile" => Box::new(Compile { n }),
-        _ => return Ok(None),
+        _ => match functions::find(kernel) {
+            Some((function, false)) => on.function(n, function, |x| x as f32)?,
+            Some((function, true)) => on.function(n, function, |x| x)?,
+            None => return Ok(None),
+        },
     }))
 }
 
@@ -160,6 +165,22 @@ impl Cpu {
         let out = self.jit.zeros::<f32>(n)?;
         self.ready(out, move |jit, r| {
             jit.launch(&kernel, grid_for(n, BLOCK), BLOCK, args!(&a, &b, &c, r))
+        })
+    }
+
+    fn function<T>(self, n: usize, function: &Function, of: impl Fn(f64) -> T) -> Made
+    where
+        T: KernelType + Into<f64>,
+    {
+        let kernel = self.kernel(function.name, |k| function.describe(k, k.ty::<T>()))?;
+        let inputs = function.inputs(n).map(|numbers| {
+            let numbers: Vec<T> = numbers.into_iter().map(&of).collect();
+            self.jit.upload(&numbers)
+        });
+        let [x, y] = inputs;
+        let (x, y, out) = (x?, y?, self.jit.upload(&vec![of(0.0); n])?);
+        self.ready(out, move |jit, r| {
+            jit.launch(&kernel, grid_for(n, BLOCK), BLOCK, args!(&x, &y, r))
         })
     }
 

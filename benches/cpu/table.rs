@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use crate::cases::{Case, Goal};
+use crate::functions;
 use crate::options::Phase;
 use crate::report::median;
 
@@ -100,6 +101,7 @@ impl Table {
             }
             last = case.name;
         }
+        self.means();
         for (case, size, figure) in &self.rows {
             let Some(seconds) = figure.seconds() else {
                 continue;
@@ -109,6 +111,29 @@ impl Table {
             let line =
                 json!({ "name": name, "n": size, "value": seconds, "unit": "s", "spread": spread });
             println!("{line}");
+        }
+    }
+
+    /// Prints how fast the mathematical functions are beside gcc's, by the geometric mean.
+    fn means(&self) {
+        for ty in ["", "-f32", "-f64"] {
+            let wanted = |case: &Case| functions::find(case.name).is_some();
+            let ours = self.rows.iter().filter(|(case, _, figure)| {
+                figure.name == "kiln" && wanted(case) && case.name.ends_with(ty)
+            });
+            let logs = ours.filter_map(|(case, ..)| {
+                let ours = self.seconds(case.name, "kiln")?;
+                Some((self.seconds(case.name, "gcc")? / ours).ln())
+            });
+            let logs: Vec<f64> = logs.collect();
+            if logs.is_empty() {
+                continue;
+            }
+            let mean = (logs.iter().sum::<f64>() / logs.len() as f64).exp();
+            let verdict = if mean >= 1.0 { "met" } else { "MISSED" };
+            let name = format!("mean of {} functions{ty}", logs.len());
+            let (wanted, is) = (format!("{} gcc", times(1.0)), times(mean));
+            println!("{name:<28} {wanted:>20} {is:>12} {verdict:>9}");
         }
     }
 

@@ -1,7 +1,8 @@
 // Reductions and scans of blocks by CUB, 64 in a row: the twins of the kernels in benches/collectives.rs, for each type
-// and size of blocks. benches/collectives.rs compiles it with `nvcc -O3`. Parameters: a number for each thread, in and
-// out.
+// and size of blocks; and histograms by its atomics. benches/collectives.rs compiles it with `nvcc -O3`. Parameters: a
+// number for each thread, in and out; of histograms four keys, what is added to keys in each round, and the count of a bin.
 
+#include <cub/block/block_histogram.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 
@@ -64,3 +65,29 @@ __device__ void scan(const T *__restrict__ x, T *__restrict__ out) {
 SIZES(i32, int)
 SIZES(f32, float)
 SIZES(pair, Pair)
+
+template <int THREADS>
+__device__ void histogram(const unsigned *__restrict__ x, unsigned step, unsigned *__restrict__ out) {
+  using Block = cub::BlockHistogram<unsigned, THREADS, 4, 256, cub::BLOCK_HISTO_ATOMIC>;
+  __shared__ typename Block::TempStorage memory;
+  __shared__ unsigned counts[256];
+  unsigned i = blockIdx.x * THREADS + threadIdx.x;
+  unsigned keys[4] = {x[4 * i], x[4 * i + 1], x[4 * i + 2], x[4 * i + 3]};
+  unsigned total = 0;
+  for (int round = 0; round < 64; round++) {
+    unsigned bins[4] = {keys[0] % 256, keys[1] % 256, keys[2] % 256, keys[3] % 256};
+    Block(memory).Histogram(bins, counts);
+    __syncthreads();
+    total += counts[threadIdx.x % 256];
+    __syncthreads();
+    for (int key = 0; key < 4; key++) keys[key] += step;
+  }
+  out[i] = total;
+}
+
+#define HISTOGRAM(threads)                                                                                             \
+  extern "C" __global__ void __launch_bounds__(threads)                                                                \
+      histogram_##threads(const unsigned *__restrict__ x, unsigned step, unsigned *__restrict__ out) {                 \
+    histogram<threads>(x, step, out);                                                                                  \
+  }
+HISTOGRAM(128) HISTOGRAM(256) HISTOGRAM(512) HISTOGRAM(1024)

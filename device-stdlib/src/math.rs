@@ -15,9 +15,9 @@
 //! | `log2` | 2 | 2 |
 //! | `log10` | 2.5 | 2 |
 //! | `sin`, `cos`, `sin_cos`, of every argument | 2 | 2 |
-//! | `tan`, of every argument | 4 | 4 |
+//! | `tan`, of every argument | 2 | 2 |
 //! | `atan`, `atan2`, `asin`, `acos` | 2 | 2 |
-//! | `tanh` | 2 | 3 |
+//! | `tanh` | 2 | 2 |
 //! | `powf` | 1.5 | 2 |
 //! | `exp_m1`, `ln_1p`, `exp10`, `log` | 1.5 | 1.5 |
 //! | `sinh`, `cosh`, `asinh`, `acosh`, `atanh` | 1.5 | 1.5 |

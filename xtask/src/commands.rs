@@ -291,6 +291,7 @@ const NAMED: &[Named] = &[
     ("./run compile", Bundle),
     ("./run gpu", Bundle),
     ("./run collectives", Bundle),
+    ("./run math", Bundle),
     ("./run arrays", Bundle),
 ];
 

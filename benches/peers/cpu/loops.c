@@ -3,13 +3,15 @@
 // Built by `cargo xtask bench-peers`. `loops KERNEL SIZE` fills its inputs, runs the kernel once
 // and prints `ready CHECKSUM`; then each line `N` of its input makes it run the kernel N times and
 // print the process CPU time and the wall time of one run, in seconds. `none` is printed for a
-// kernel that has no loop here. See benches/cpu/peers.rs.
+// kernel that has no loop here or in functions.c. See benches/cpu/peers.rs.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+
+#include "functions.h"
 
 #define BINS 256
 
@@ -173,7 +175,7 @@ static double seconds(clockid_t clock) {
 static double checksum(void) {
   double total = 0.0;
   for (size_t i = 0; i < results; i++) {
-    double value = r ? (double)r[i] : (double)counts[i];
+    double value = r ? (double)r[i] : counts ? (double)counts[i] : function_result(i);
     total += value * (double)(1 + i % 1009);
   }
   return total;
@@ -207,6 +209,12 @@ int main(int argc, char **argv) {
       serve(KERNELS[i].run);
       return 0;
     }
+  function_run run = function_named(argv[1], n);
+  if (run) {
+    results = n;
+    serve(run);
+    return 0;
+  }
   printf("none\n");
   return 0;
 }

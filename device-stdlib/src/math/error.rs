@@ -232,6 +232,67 @@ const ASYMPTOTIC: Coefficients = [
     &[1.0, -1.0, 3.0, -15.0, 105.0],
     &[1.0, -1.0, 3.0, -15.0, 105.0, -945.0, 10395.0],
 ];
+/// log2(erfc(a)) / a as a polynomial in a, for a from 1 to where the complement is nothing beside 1: 2^-28 and 2^-56 of
+/// erf.
+const LOG2_ERFC: Coefficients = [
+    &[
+        -1.6280525,
+        -0.9173112,
+        -0.15165019,
+        0.032891024,
+        -0.004597734,
+        0.00030388776,
+    ],
+    &[
+        -1.6279069474465344,
+        -0.9184488817591758,
+        -0.148266961328661,
+        0.027591488388735146,
+        0.00030590997730358885,
+        -0.002441925254537244,
+        0.0008290656298587063,
+        1.399861430896688e-06,
+        -0.00013775404684232697,
+        8.084468497360277e-05,
+        -2.9360157938448483e-05,
+        7.769081196034701e-06,
+        -1.5553700476802823e-06,
+        2.3518674181436743e-07,
+        -2.6156164458880306e-08,
+        2.0231713378783e-09,
+        -9.730031528800376e-11,
+        2.1910624182643502e-12,
+    ],
+];
+/// Where that is.
+const NOTHING: Constant = [4.1, 6.0];
+/// 2^f for |f| up to 1/2: relative error 2^-26 and 2^-54.
+const EXP2: Coefficients = [
+    &[
+        1.0,
+        0.6931472,
+        0.24022646,
+        0.055503286,
+        0.009618489,
+        0.0013399936,
+        0.00015345853,
+    ],
+    &[
+        1.0,
+        0.6931471805599453,
+        0.24022650695910155,
+        0.05550410866481992,
+        0.009618129107588321,
+        0.0013333558146789981,
+        0.0001540353046252696,
+        1.5252733489967586e-05,
+        1.321543308458426e-06,
+        1.0178198022143209e-07,
+        7.074106361470451e-09,
+        4.43528343329545e-10,
+    ],
+];
+
 /// 1 / root(pi), root(pi) / 2 and 1 / root(2).
 const FRAC_1_SQRT_PI: Constant = [0.564189584, std::f64::consts::FRAC_2_SQRT_PI / 2.0];
 const HALF_SQRT_PI: Constant = [0.886226925, 0.886_226_925_452_758];
@@ -242,13 +303,17 @@ const FRAC_1_SQRT_2: Constant = [
 /// root(2).
 const SQRT_2: Constant = [std::f32::consts::SQRT_2 as f64, std::f64::consts::SQRT_2];
 
-/// `erf(x)`: a polynomial up to 1, 1 less the complement beyond.
+/// `erf(x)`: a polynomial up to 1, 1 less the complement as a power of 2 beyond.
 pub(super) fn erf(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let (a, one) = (x.abs(), format.float(1.0));
-    let large = difference(one, complement(a)).copysign(x);
-    let result = a.lt(one).select(small_erf(x), large);
-    x.ne(x).select(x, result)
+    let bounded = a.min(format.constant(NOTHING));
+    let slope = format.polynomial(bounded, LOG2_ERFC);
+    let (j, n) = format.rounded_product(bounded, slope);
+    // The logarithm itself is never rounded.
+    let power = format.polynomial(bounded.mul_add(slope, -j), EXP2);
+    let large = difference(one, format.times_power_of_two(power, n)).copysign(x);
+    a.ge(one).select(large, small_erf(x))
 }
 
 /// `erfc(x)`: 1 less the function up to 1 / 2; beyond, and for negative numbers less than 2.

@@ -51,12 +51,13 @@ const EXP: Coefficients = [
     ],
 ];
 
-/// Arguments beyond which the exponential overflows, and gives zero; the integers in between are
+/// Arguments beyond which the exponential gives zero, and overflows; the integers in between are
 /// those [`Format::scaled`] takes.
-const EXP_OVERFLOW: Constant = [89.0, 710.0];
-const EXP_UNDERFLOW: Constant = [-104.0, -746.0];
-const EXP2_OVERFLOW: Constant = [128.0, 1024.0];
-const EXP2_UNDERFLOW: Constant = [-151.0, -1076.0];
+pub(super) const EXP_BOUNDS: [Constant; 2] = [[-104.0, -746.0], [89.0, 710.0]];
+const EXP2_BOUNDS: [Constant; 2] = [[-151.0, -1076.0], [128.0, 1024.0]];
+/// Magnitudes up to which the power is normal, whichever way its factor below 2 is rounded.
+pub(super) const EXP_NORMAL: Constant = [86.5, 708.0];
+const EXP2_NORMAL: Constant = [125.0, 1021.0];
 
 /// `e^x`.
 pub(super) fn exp(x: Val<'_>) -> Val<'_> {
@@ -65,15 +66,19 @@ pub(super) fn exp(x: Val<'_>) -> Val<'_> {
 
 /// `e^(x + low)`; `low` is small beside `x`.
 pub(super) fn exp_of_sum<'k>(x: Val<'k>, low: Option<Val<'k>>) -> Val<'k> {
+    let power = Power::of_sum(x, low);
+    power.in_range(x, EXP_NORMAL, EXP_BOUNDS)
+}
+
+/// `x` less a multiple of ln(2), at most half of that in magnitude, and which multiple it was; `per_unit` is how many there
+/// are in 1, and `unit` how much one is, in two parts.
+fn exp_reduced<'k>(x: Val<'k>, per_unit: Constant, unit: [Constant; 2]) -> (Val<'k>, Val<'k>) {
     let format = Format::of(x);
-    let (j, n) = format.rounded_product(x, format.constant(LOG2_E));
-    let f = j.mul_add(-format.constant(LN_2), x);
-    let mut f = j.mul_add(-format.constant(LN_2_LOW), f);
-    if let Some(low) = low {
-        f = sum(f, low);
-    }
-    let power = format.scaled(format.polynomial(f, EXP), n);
-    in_range(x, power, EXP_UNDERFLOW, EXP_OVERFLOW)
+    let (j, n) = format.rounded_product(x, format.constant(per_unit));
+    let f = unit
+        .iter()
+        .fold(x, |rest, &part| j.mul_add(-format.constant(part), rest));
+    (f, n)
 }
 
 /// `2^x`.
@@ -81,8 +86,55 @@ pub(super) fn exp2(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let (j, n) = format.rounded_product(x, format.float(1.0));
     let f = difference(x, j) * format.constant(LN_2);
-    let power = format.scaled(format.polynomial(f, EXP), n);
-    in_range(x, power, EXP2_UNDERFLOW, EXP2_OVERFLOW)
+    let power = Power {
+        factor: format.polynomial(f, EXP),
+        n,
+    };
+    power.in_range(x, EXP2_NORMAL, EXP2_BOUNDS)
+}
+
+/// `factor * 2^n`, `factor` from `sqrt(1/2)` to `sqrt(2)`.
+#[derive(Copy, Clone)]
+pub(super) struct Power<'k> {
+    factor: Val<'k>,
+    n: Val<'k>,
+}
+
+impl<'k> Power<'k> {
+    /// `e^(x + low)`; `low` is small beside `x`.
+    pub(super) fn of_sum(x: Val<'k>, low: Option<Val<'k>>) -> Power<'k> {
+        let (f, n) = exp_reduced(x, LOG2_E, [LN_2, LN_2_LOW]);
+        let f = low.map_or(f, |low| sum(f, low));
+        Power {
+            factor: Format::of(x).polynomial(f, EXP),
+            n,
+        }
+    }
+
+    /// The power, where that is normal: `n` is added to the exponent of the factor.
+    pub(super) fn normal(self) -> Val<'k> {
+        Format::of(self.factor).times_power_of_two(self.factor, self.n)
+    }
+
+    /// The power of any number `x`, 0 below the first bound and infinite from the second on; it rounds once.
+    pub(super) fn any(self, x: Val<'k>, bounds: [Constant; 2]) -> Val<'k> {
+        let format = Format::of(x);
+        let [below, above] = bounds.map(|bound| format.constant(bound));
+        let scaled = format.scaled(self.factor, self.n);
+        let scaled = x.ge(above).select(format.infinity(), scaled);
+        x.lt(below).select(format.float(0.0), scaled)
+    }
+
+    /// The power of any number `x`, whose magnitude is seldom more than `normal`, up to which the power is that.
+    fn in_range(self, x: Val<'k>, normal: Constant, bounds: [Constant; 2]) -> Val<'k> {
+        let format = Format::of(x);
+        let k = format.builder();
+        let power = k.var("power", self.normal());
+        k.if_(!x.abs().le(format.constant(normal)), || {
+            power.set(self.any(x, bounds))
+        });
+        power.get()
+    }
 }
 
 const LOG2_10: Constant = [std::f32::consts::LOG2_10 as f64, std::f64::consts::LOG2_10];
@@ -113,16 +165,6 @@ pub(super) fn exp10(x: Val<'_>) -> Val<'_> {
     let tail = (format.polynomial(f.high, EXP_M1) * f.high).mul_add(f.high, low);
     let power = sum(sum(f.high, tail), format.float(1.0));
     x.ne(x).select(x, format.scaled(power, n))
-}
-
-/// A power, or what it is for exponents out of range.
-fn in_range<'k>(x: Val<'k>, power: Val<'k>, below: Constant, above: Constant) -> Val<'k> {
-    let format = Format::of(x);
-    let power = x
-        .ge(format.constant(above))
-        .select(format.infinity(), power);
-    x.lt(format.constant(below))
-        .select(format.float(0.0), power)
 }
 
 /// A positive number as `m * 2^n`, `m` around 1.
@@ -260,14 +302,17 @@ fn ln_of_fraction(f: Val<'_>) -> Val<'_> {
     }
 }
 
-/// A logarithm of a positive number, or what it is for the others.
+/// A logarithm of a positive number, or what it is for the others: of infinity and NaN themselves, of zeros minus
+/// infinity, of negative numbers NaN.
 pub(super) fn positive<'k>(x: Val<'k>, result: Val<'k>) -> Val<'k> {
     let format = Format::of(x);
-    let zero = format.float(0.0);
-    let finite = x.gt(zero) & x.lt(format.infinity());
-    let of_others = x.lt(zero).select(format.nan(), x);
-    let of_others = x.eq(zero).select(-format.infinity(), of_others);
-    finite.select(result, of_others)
+    let infinity = format.infinity();
+    // As unsigned numbers the bits of all these but 0 are not below those of infinity.
+    let result = format
+        .unsigned_bits(x)
+        .ge(format.unsigned_bits(infinity))
+        .select(x.mul_add(infinity, infinity), result);
+    x.eq(format.float(0.0)).select(-infinity, result)
 }
 
 /// (tanh(a) / a - 1) / a^2 as a polynomial in a^2, for a up to 0.55: 2^-29 and 2^-65 of tanh.
@@ -297,15 +342,21 @@ const TANH: Coefficients = [
     ],
 ];
 
+/// Magnitudes from which on the hyperbolic tangent is 1.
+const TANH_ONE: Constant = [9.1, 19.1];
+
 /// `tanh(x)`: a polynomial near zero, 1 - 2 / (e^2a + 1) elsewhere.
 pub(super) fn tanh(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let a = x.abs();
     let z = a * a;
     let small = (format.polynomial(z, TANH) * z).mul_add(a, a);
-    let power = exp(a * format.float(2.0));
-    let large = format.float(1.0) - format.float(2.0) / sum(power, format.float(1.0));
-    let magnitude = a.lt(format.float(0.55)).select(small, large);
+    let (one, two) = (format.float(1.0), format.float(2.0));
+    let twice = a.min(format.constant(TANH_ONE)) * two;
+    let (f, n) = exp_reduced(twice, LOG2_E, [LN_2, LN_2_LOW]);
+    let divisor = (format.polynomial(f, EXP)).mul_add(format.power_of_two(n), one);
+    let large = format.reciprocal(divisor).mul_add(-two, one);
+    let magnitude = a.ge(format.float(0.55)).select(large, small);
     let sign = format.bits(x) & format.integer(format.sign_bit());
     format.with_bits(format.bits(magnitude) | sign)
 }

@@ -7,7 +7,7 @@ use kiln_jit_core::build::{IntoVal, Val};
 use kiln_jit_core::ir::Type;
 
 use super::Math as _;
-use super::exponential::{Split, exp_of_sum, positive, split};
+use super::exponential::{EXP_BOUNDS, EXP_NORMAL, Power, Split, positive, split};
 use super::format::{Coefficients, Constant, Format, Pair, exact_product, exact_sum, sum};
 use crate::number::Signed as _;
 
@@ -86,7 +86,11 @@ fn half_quotient(f: Val<'_>) -> Pair<'_> {
     let format = Format::of(f);
     let two = format.float(2.0);
     let divisor = exact_sum(two, f);
-    let inverse = format.float(1.0) / divisor.high;
+    let inverse = match format.is_double() {
+        true => format.float(1.0) / divisor.high,
+        // Here a division takes longer than the few steps to its digits.
+        false => format.reciprocal(divisor.high),
+    };
     let high = f * inverse;
     let rest = high.mul_add(-divisor.high, f);
     let rest = high.mul_add(-divisor.low, rest);
@@ -116,9 +120,26 @@ fn atanh_tail(s: Pair<'_>) -> Pair<'_> {
 /// `x^y` (C23, 7.12.7.5 and F.10.4.5).
 pub(super) fn pow<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
     let format = Format::of(x);
+    let k = format.builder();
+    let ln = precise_ln(x.abs());
+    let product = exact_product(ln.high, y);
+    let low = ln.low.mul_add(y, product.low);
+    let power = Power::of_sum(product.high, Some(low));
+    let result = k.var("power", power.normal());
+    // Of positive numbers, whose power is normal, that is all.
+    let size = product.high.abs();
+    let usual = x.gt(format.float(0.0)) & x.lt(format.infinity());
+    let usual = usual & size.le(format.constant(EXP_NORMAL));
+    k.if_(!usual, || result.set(pow_of_any(x, y, product.high, power)));
+    result.get()
+}
+
+/// `x^y` of all numbers, by `power`, the exponential of `product`.
+fn pow_of_any<'k>(x: Val<'k>, y: Val<'k>, product: Val<'k>, power: Power<'k>) -> Val<'k> {
+    let format = Format::of(x);
     let (zero, one) = (format.float(0.0), format.float(1.0));
     let base = x.abs();
-    let power = power_of_magnitude(base, y);
+    let power = power_of_magnitude(base, y, product, power);
 
     let half = y * format.float(0.5);
     let integer = y.trunc().eq(y);
@@ -135,17 +156,19 @@ pub(super) fn pow<'k>(x: Val<'k>, y: Val<'k>) -> Val<'k> {
 }
 
 /// `base^y` for a base that is not negative; what it gives for NaN does not matter.
-fn power_of_magnitude<'k>(base: Val<'k>, y: Val<'k>) -> Val<'k> {
+fn power_of_magnitude<'k>(
+    base: Val<'k>,
+    y: Val<'k>,
+    product: Val<'k>,
+    power: Power<'k>,
+) -> Val<'k> {
     let format = Format::of(base);
     let (zero, one) = (format.float(0.0), format.float(1.0));
-    let ln = precise_ln(base);
-    let product = exact_product(ln.high, y);
-    let low = ln.low.mul_add(y, product.low);
-    let power = exp_of_sum(product.high, Some(low));
+    let power = power.any(product, EXP_BOUNDS);
     // Out of the range of the exponential the second part may be anything.
     let bound = format.constant([256.0, 2048.0]);
-    let overflow = product.high.gt(zero).select(format.infinity(), zero);
-    let power = product.high.abs().lt(bound).select(power, overflow);
+    let overflow = product.gt(zero).select(format.infinity(), zero);
+    let power = product.abs().lt(bound).select(power, overflow);
 
     let rises = y.gt(zero);
     let of_zero = rises.select(zero, format.infinity());

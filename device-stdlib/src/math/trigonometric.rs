@@ -8,7 +8,10 @@ use kiln_jit_core::build::{DeviceFn, Val};
 use kiln_jit_core::ir::{Inline, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
 
 use super::Math as _;
-use super::format::{Coefficients, Constant, Format, exact_product, sum};
+use super::format::{
+    Coefficients, Constant, Format, Pair, difference, exact_product, exact_sum, exact_sum_of_any,
+    sum,
+};
 use super::rows::pair;
 use crate::number::Signed as _;
 
@@ -17,17 +20,21 @@ const TWO_OVER_PI: Constant = [
     std::f32::consts::FRAC_2_PI as f64,
     std::f64::consts::FRAC_2_PI,
 ];
-/// pi / 2 in three parts.
-const HALF_PI: [Constant; 3] = [
-    [
-        std::f32::consts::FRAC_PI_2 as f64,
-        std::f64::consts::FRAC_PI_2,
-    ],
-    [-4.37113883e-08, 6.123233995736766e-17],
-    [-1.71512451e-15, -1.4973849048591698e-33],
+/// 1 / pi.
+const FRAC_1_PI: Constant = [
+    std::f32::consts::FRAC_1_PI as f64,
+    std::f64::consts::FRAC_1_PI,
 ];
+/// pi / 2 in three parts, each rounded towards zero: with parts of one sign zeros keep theirs.
+const HALF_PI: [Constant; 3] = [
+    [1.570796251296997, std::f64::consts::FRAC_PI_2],
+    [7.549789415861596e-08, 6.123233995736765e-17],
+    [5.390302529957765e-15, 1.0828566739239139e-32],
+];
+/// pi / 2 less its first part in `f64`, in one number.
+const HALF_PI_LOW: f64 = 6.123233995736766e-17;
 
-/// Arguments up to this one are reduced with pi / 2 in three parts: the first product is below
+/// Arguments up to this one are reduced with pi or pi / 2 in three parts: the first product is below
 /// 2^18 (2^31) times the last bit of its factor, so that its difference to the argument is exact.
 const LARGE: Constant = [131_072.0, 1_073_741_824.0];
 
@@ -58,34 +65,180 @@ const COS: Coefficients = [
     ],
 ];
 
+/// (sin(r) / r - 1) / r^2 as a polynomial in r^2, for |r| up to pi / 2: 2^-61 of sin.
+const SIN_OF_QUARTER: Coefficients = [
+    &[],
+    &[
+        -0.16666666666666666,
+        0.008333333333333207,
+        -0.00019841269841212476,
+        2.755731921156809e-06,
+        -2.5052106904186435e-08,
+        1.605894098425436e-10,
+        -7.643018729782656e-13,
+        2.7214108932260155e-15,
+    ],
+];
+
 /// `sin(x)`.
 pub(super) fn sin(x: Val<'_>) -> Val<'_> {
-    let angle = Angle::of(x);
-    angle.sine_of(x)
+    let [sine] = sines(x, [0]);
+    sine
 }
 
 /// `cos(x)`.
 pub(super) fn cos(x: Val<'_>) -> Val<'_> {
-    let angle = Angle::of(x);
-    angle.turned(1)
+    let [cosine] = sines(x, [1]);
+    cosine
 }
 
 /// `sin(x)` and `cos(x)`.
 pub(super) fn sin_cos(x: Val<'_>) -> [Val<'_>; 2] {
-    let angle = Angle::of(x);
-    [angle.sine_of(x), angle.turned(1)]
+    sines(x, [0, 1])
 }
 
-/// `tan(x)`.
+/// The sines of an angle with so many quarter turns added, each none or one.
+///
+/// In `f32` there are both polynomials, of the sine and of the cosine up to pi / 4, of which one is taken. Those of `f64`
+/// are long, and one of the sine up to pi / 2 takes less time than two that are shorter.
+fn sines<const N: usize>(x: Val<'_>, quarters: [i64; N]) -> [Val<'_>; N] {
+    if Format::of(x).is_double() {
+        return reduced_by_pi(x, quarters).map(|(r, n)| sine_of_quarter(r, n));
+    }
+    let angle = Angle::of(x);
+    quarters.map(|quarters| angle.turned(quarters))
+}
+
+/// The sine of `r` and `n` half turns, for `|r|` up to pi / 2.
+fn sine_of_quarter<'k>(r: Val<'k>, n: Val<'k>) -> Val<'k> {
+    let format = Format::of(r);
+    let one = format.float(1.0);
+    let z = r * r;
+    let sine = format.polynomial(z, SIN_OF_QUARTER).mul_add(cube(z, r), r);
+    let size = sine.abs();
+    // Near 1 the roundings may add up to more.
+    let size = size.gt(one).select(one, size);
+    let sign = format.bits(sine) ^ (n << format.integer(format.width() - 1));
+    format.with_bits(format.bits(size) | (sign & format.integer(format.sign_bit())))
+}
+
+/// `z * r` for `z = r * r`, of zeros 0: the sign of -0 would be lost in `c * -0 - 0` for a negative `c`.
+fn cube<'k>(z: Val<'k>, r: Val<'k>) -> Val<'k> {
+    z.mul_add(r, Format::of(r).float(0.0))
+}
+
+/// For each number of quarter turns, none or one, that are added to an angle: the sum less a multiple of pi, at most pi / 2
+/// in magnitude, and the multiple.
+fn reduced_by_pi<const N: usize>(x: Val<'_>, quarters: [i64; N]) -> [(Val<'_>, Val<'_>); N] {
+    let format = Format::of(x);
+    let k = format.builder();
+    let pi = HALF_PI.map(|part| format.constant(part.map(|c| 2.0 * c)));
+    let near = quarters.map(|quarters| {
+        let per_pi = format.constant(FRAC_1_PI);
+        let half = format.float(0.5);
+        let (j, n) = match quarters {
+            0 => format.rounded_product(x, per_pi),
+            // The angle itself is near a multiple and a half of pi: the sum with a quarter turn would be rounded.
+            _ => {
+                let turns = x.mul_add(per_pi, -half);
+                let (j, n) = format.rounded_product(turns, format.float(1.0));
+                (sum(j, half), n + format.integer(1))
+            }
+        };
+        let r = pi.iter().fold(x, |rest, &part| j.mul_add(-part, rest));
+        (k.var("r", r), k.var("n", n))
+    });
+    k.if_(x.abs().gt(format.constant(LARGE)), || {
+        let large = k.intrinsic(&LARGE_ANGLE, &[x]);
+        let (angle, quadrant) = (large.field("0"), large.field("1").cast(format.int));
+        for ((r, n), quarters) in near.iter().zip(quarters) {
+            let quadrant = quadrant + format.integer(quarters);
+            let odd = (quadrant & format.integer(1)).ne(format.integer(0));
+            // The sine of a quarter turn and an angle is that of a quarter turn less the angle's magnitude.
+            let rest = difference(format.float(HALF_PI_LOW), angle.abs());
+            let turned = sum(format.constant(HALF_PI[0]), rest);
+            r.set(odd.select(turned, angle));
+            n.set(quadrant >> format.integer(1));
+        }
+    });
+    near.map(|(r, n)| (r.get(), n.get()))
+}
+
+/// (tan(r) / r - 1) / r^2 as a polynomial in r^2, for |r| up to pi / 4: 2^-29 and 2^-56 of tan.
+const TAN: Coefficients = [
+    &[
+        0.3333335,
+        0.13332677,
+        0.054058682,
+        0.021287551,
+        0.010823743,
+        0.00010311719,
+        0.0043702293,
+    ],
+    &[
+        0.33333333333333376,
+        0.1333333333332581,
+        0.05396825397264577,
+        0.02186948840642368,
+        0.008863237806379983,
+        0.003592102103194998,
+        0.0014560367927171415,
+        0.0005889085644506494,
+        0.00024359351550940397,
+        8.396366860255874e-05,
+        6.648190831468298e-05,
+        -2.4694081808140402e-05,
+        4.7848364176415654e-05,
+        -2.3882317182550254e-05,
+        9.711566231330807e-06,
+    ],
+];
+
+/// `tan(x)`, by the tangent `t` of what is left of the angle in two parts: of an odd number of quarter turns more it is
+/// `-1 / t`.
 pub(super) fn tan(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
-    let angle = Angle::of(x);
-    let odd = (angle.quadrant & format.integer(1)).ne(format.integer(0));
-    // Of the angle with a quarter turn more it is -cos / sin.
-    let over = odd.select(-angle.cosine, angle.sine);
-    let under = odd.select(angle.sine, angle.cosine);
+    let (Pair { high: r, low }, quadrant) = reduced_precisely(x);
+    let z = r * r;
+    let (polynomial, cube) = (format.polynomial(z, TAN), z * r);
+    let near = polynomial.mul_add(cube, r);
+    // The derivative is 1 + t^2.
+    let low = (near * low).mul_add(near, low);
+    let t = exact_sum(r, polynomial.mul_add(cube, low));
+    let inverse = format.float(-1.0) / t.high;
+    let rest = inverse.mul_add(t.high, format.float(1.0));
+    let inverse = inverse.mul_add(inverse.mul_add(t.low, rest), inverse);
+    let odd = (quadrant & format.integer(1)).ne(format.integer(0));
     let zero = x.eq(format.float(0.0));
-    zero.select(x, over / under)
+    zero.select(x, odd.select(inverse, t.high))
+}
+
+/// The argument less a multiple of pi / 2 in two parts, and the multiple modulo 4.
+fn reduced_precisely(x: Val<'_>) -> (Pair<'_>, Val<'_>) {
+    let format = Format::of(x);
+    let k = format.builder();
+    let (j, n) = format.rounded_product(x, format.constant(TWO_OVER_PI));
+    let [first, second, third] = HALF_PI.map(|part| format.constant(part));
+    let near = j.mul_add(-first, x);
+    let product = exact_product(j, second);
+    let left = exact_sum_of_any(near, -product.high);
+    let rest = j.mul_add(-third, difference(left.low, product.low));
+    let (r, low, quadrant) = (
+        k.var("r", left.high),
+        k.var("low", rest),
+        k.var("quadrant", n),
+    );
+    k.if_(x.abs().gt(format.constant(LARGE)), || {
+        let large = k.intrinsic(&LARGE_ANGLE, &[x]);
+        r.set(large.field("0"));
+        low.set(format.float(0.0));
+        quadrant.set(large.field("1").cast(format.int));
+    });
+    let left = Pair {
+        high: r.get(),
+        low: low.get(),
+    };
+    (left, quadrant.get())
 }
 
 /// pi in two parts.
@@ -125,7 +278,7 @@ impl<'k> Angle<'k> {
         let z = r * r;
         let cosine = format.polynomial(z, COS).mul_add(z, format.float(-0.5));
         Angle {
-            sine: format.polynomial(z, SIN).mul_add(z * r, r),
+            sine: format.polynomial(z, SIN).mul_add(cube(z, r), r),
             cosine: cosine.mul_add(z, format.float(1.0)),
             quadrant,
         }
@@ -152,21 +305,14 @@ impl<'k> Angle<'k> {
         }
     }
 
-    /// The sine of the argument `x`.
-    fn sine_of(&self, x: Val<'k>) -> Val<'k> {
-        // The polynomial loses the sign of zero.
-        let zero = x.eq(Format::of(x).float(0.0));
-        zero.select(x, self.turned(0))
-    }
-
     /// The sine of the argument with so many times pi / 2 added.
     fn turned(&self, quadrants: i64) -> Val<'k> {
         let format = Format::of(self.sine);
         let quadrant = self.quadrant + format.integer(quadrants);
         let odd = (quadrant & format.integer(1)).ne(format.integer(0));
         let value = format.bits(odd.select(self.cosine, self.sine));
-        let sign = (quadrant & format.integer(2)) << format.integer(format.width() - 2);
-        format.with_bits(value ^ sign)
+        let sign = quadrant << format.integer(format.width() - 2);
+        format.with_bits(value ^ (sign & format.integer(format.sign_bit())))
     }
 }
 
@@ -319,11 +465,11 @@ fn angle_of<'k>(format: Format<'k>, fraction: Val<'k>, rest: Val<'k>) -> Val<'k>
     let rounded = fraction.cast(Type::F64);
     let high = rounded * unit;
     if !format.is_double() {
-        return (high * double(HALF_PI[0][1])).cast(format.ty);
+        return (high * double(std::f64::consts::FRAC_PI_2)).cast(format.ty);
     }
     let left = (fraction - rounded.cast(Type::I64)).cast(Type::F64);
     let low = rest.cast(Type::F64).mul_add(unit, left) * unit;
     let angle = exact_product(high, double(HALF_PI[0][1]));
-    let error = high.mul_add(double(HALF_PI[1][1]), angle.low);
+    let error = high.mul_add(double(HALF_PI_LOW), angle.low);
     sum(angle.high, low.mul_add(double(HALF_PI[0][1]), error))
 }
