@@ -1,5 +1,5 @@
 //! The chapters of the guide and the code blocks in them: what the build script and the tests of
-//! this package read, and `cargo xtask newcomer` with them.
+//! this package read, and with them `cargo xtask newcomer` and the test of what macros refuse.
 //!
 //! A block that opens with ```` ```rust ```` is a whole program, `src/main.rs` of a reader who copies
 //! it. If the next block of the chapter opens with ```` ```text ````, that is what the program prints.
@@ -43,9 +43,14 @@ struct Block {
     text: String,
 }
 
-/// The folder with the chapters.
+/// The folder with the chapters, for any package of the workspace.
 pub fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut folders = package
+        .ancestors()
+        .map(|folder| folder.join("docs/guide/src"));
+    let found = folders.find(|folder| folder.is_dir());
+    found.expect("the guide is in the workspace")
 }
 
 /// Reads a file of the guide.

@@ -1,11 +1,14 @@
 //! The guide holds what it says: every program compiles, runs on the CPU and prints what is shown
-//! after it; what is shown as refused is refused with those words; links lead somewhere.
+//! after it; links lead somewhere. What is shown as refused is a test of the macros that refuse it
+//! (`jit-core/kernel-macro/tests/refused.rs`), where rustc has checked what it needs of Kiln.
 //!
-//! `UPDATE_EXPECT=1 cargo xtask test -p kiln-guide` writes what programs print, and what rustc says, to
-//! the chapters. The diff is part of the review.
+//! `UPDATE_EXPECT=1 cargo xtask test -p kiln-guide` writes what programs print to the chapters. The diff is part of the
+//! review.
 
 #[path = "../chapters.rs"]
 mod chapters;
+#[path = "../shown.rs"]
+mod shown;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,9 +16,7 @@ use std::path::Path;
 use std::process::Command;
 
 use chapters::{Program, cells, chapters, folder, links, programs, read};
-
-/// The file that a reader copies a program to.
-const FILE: &str = "src/main.rs";
+use shown::{rewrite, with_file};
 
 fn all_programs(refused: bool) -> Vec<Program> {
     let all = chapters();
@@ -172,31 +173,6 @@ fn programs_print_what_the_guide_says() {
     assert!(wrong.is_empty(), "{wrong}");
 }
 
-/// Whether the chapters are to be rewritten.
-fn rewrites() -> bool {
-    std::env::var_os("TRYBUILD").is_some_and(|value| value == "overwrite")
-}
-
-/// Puts an output into the chapter of a program.
-fn rewrite(program: &Program, output: &str) {
-    let Some(old) = program.output.as_ref().filter(|_| rewrites()) else {
-        return;
-    };
-    assert!(
-        output.ends_with('\n'),
-        "{} does not end its last line",
-        program.name
-    );
-    let shown = format!("```\n\n```text\n{old}```\n");
-    let file = format!("{}.md", program.chapter);
-    let text = read(&file);
-    let source = text.find(&program.source).expect("it is in its chapter") + program.source.len();
-    let (before, after) = text.split_at(source);
-    let after = after.strip_prefix(&shown).expect("its output follows");
-    let text = format!("{before}```\n\n```text\n{output}```\n{after}");
-    fs::write(folder().join(file), text).expect("the chapter is writable");
-}
-
 #[test]
 fn programs_are_formatted() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-formatted");
@@ -213,44 +189,6 @@ fn programs_are_formatted() {
     let output = rustfmt.output().expect("rustup has installed rustfmt");
     let difference = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{difference}");
-}
-
-/// The text with [`FILE`] for the paths that end in `name`.
-fn with_file(text: &str, name: &str) -> String {
-    let mut parts = text.split(name);
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let start = out.rfind([' ', '\n', '(']).map_or(0, |at| at + 1);
-        out.replace_range(start.., FILE);
-        out += part;
-    }
-    out
-}
-
-#[test]
-fn what_is_refused_is_refused_in_these_words() {
-    // trybuild looks for rustc's words in a file beside each program.
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-refused");
-    let _ = fs::remove_dir_all(&folder);
-    fs::create_dir_all(&folder).expect("cargo's folder is writable");
-    let programs = all_programs(true);
-    let path = |program: &Program| folder.join(format!("{}.rs", program.name));
-    let tests = trybuild::TestCases::new();
-    for program in &programs {
-        let (path, shown) = (path(program), program.output.clone());
-        let words = shown.expect("what rustc says follows what is refused");
-        let words = words.replace(FILE, &path.to_string_lossy());
-        fs::write(&path, &program.source).expect("cargo's folder is writable");
-        fs::write(path.with_extension("stderr"), words).expect("cargo's folder is writable");
-        tests.compile_fail(path);
-    }
-    // trybuild compares when it is dropped.
-    drop(tests);
-    for program in programs.iter().filter(|_| rewrites()) {
-        let path = path(program).with_extension("stderr");
-        let words = fs::read_to_string(path).expect("trybuild wrote it");
-        rewrite(program, &with_file(&words, &format!("{}.rs", program.name)));
-    }
 }
 
 #[test]

@@ -1,10 +1,50 @@
 //! What `#[kernel]` and its kind refuse, and what they say: each file of `tests/refused` does not
-//! compile, with the messages of the file beside it. `UPDATE_EXPECT=1 cargo xtask test refusals` writes
-//! those anew.
+//! compile, with the messages of the file beside it, nor does what the guide shows as refused, with the messages
+//! that follow there. `UPDATE_EXPECT=1 cargo xtask test refused` writes those anew.
+
+#[path = "../../../docs/guide/chapters.rs"]
+#[allow(dead_code, reason = "cells and links are for the tests of the guide")]
+mod chapters;
+#[path = "../../../docs/guide/shown.rs"]
+mod shown;
+
+use std::fs;
+use std::path::Path;
+
+use chapters::{Program, chapters, programs};
+use shown::{FILE, rewrite, rewrites, with_file};
 
 #[test]
 fn refusals() {
     trybuild::TestCases::new().compile_fail("tests/refused/*.rs");
+}
+
+#[test]
+fn what_the_guide_shows_is_refused_in_these_words() {
+    // trybuild looks for rustc's words in a file beside each program.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-refused");
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).expect("cargo's folder is writable");
+    let chapters = chapters();
+    let programs = chapters.iter().flat_map(programs);
+    let programs: Vec<Program> = programs.filter(|program| program.refused).collect();
+    let path = |program: &Program| folder.join(format!("{}.rs", program.name));
+    let tests = trybuild::TestCases::new();
+    for program in &programs {
+        let (path, shown) = (path(program), program.output.clone());
+        let words = shown.expect("what rustc says follows what is refused");
+        let words = words.replace(FILE, &path.to_string_lossy());
+        fs::write(&path, &program.source).expect("cargo's folder is writable");
+        fs::write(path.with_extension("stderr"), words).expect("cargo's folder is writable");
+        tests.compile_fail(path);
+    }
+    // trybuild compares when it is dropped.
+    drop(tests);
+    for program in programs.iter().filter(|_| rewrites()) {
+        let path = path(program).with_extension("stderr");
+        let words = fs::read_to_string(path).expect("trybuild wrote it");
+        rewrite(program, &with_file(&words, &format!("{}.rs", program.name)));
+    }
 }
 
 /// What the macros name for themselves is nobody's business: not by the prefix of such names, and not by the numbers that

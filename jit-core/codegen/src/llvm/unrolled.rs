@@ -20,7 +20,7 @@ use super::bindings::{UnrollHint, set_unroll_hint};
 const MOST: u64 = 32_000;
 
 /// The most instructions of LLVM, as they are before its passes, that an unrolled loop of vector code becomes.
-const MOST_OF_LLVM: u64 = 2_000;
+const MOST_OF_LLVM: u64 = 1_200;
 
 /// A loop that is not unrolled though it asks for it.
 #[derive(Copy, Clone, Debug)]
