@@ -69,11 +69,11 @@ pub(super) fn of(
     let by_one = known_integer(before.function, step) == Some(1);
     let mut insts = Vec::new();
     before.function.walk(body, &mut |_, inst| insts.push(inst));
-    let stays = |&inst: &Inst| proved.contains(&inst) || is_there_anyway(before, types, inst);
-    if !insts
-        .iter()
-        .all(|inst| only_computes(before, *inst) && stays(inst))
-    {
+    let may_go_on = |&inst: &Inst| {
+        let is_there = proved.contains(&inst) || is_there_anyway(before, types, inst);
+        is_there && only_computes(before, inst)
+    };
+    if !insts.iter().all(may_go_on) {
         return None;
     }
     let mut gathers = Vec::new();

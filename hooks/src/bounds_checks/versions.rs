@@ -431,10 +431,11 @@ impl Versions<'_> {
             let cond = gather.look(&mut code, copy, outside);
             if !gather.takes_first {
                 let then_region = code.region(std::mem::take(&mut rest));
-                let is_load = |inst: &&Inst| {
-                    matches!(code.function.insts[**inst].data, InstData::Load { .. })
+                let reads = |inst: &&Inst| {
+                    let data = &code.function.insts[**inst].data;
+                    data.facts(self.intrinsics).reads
                 };
-                let loads = early.iter().filter(is_load);
+                let loads = early.iter().filter(reads);
                 self.held.extend(loads.map(|&load| (load, then_region)));
                 code.effect(InstData::If {
                     cond,
