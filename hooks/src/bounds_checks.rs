@@ -33,6 +33,7 @@
 //! | a kernel from its start on: one question for all threads of a block | `whole.rs` |
 //! | indices that are clamped, on CPUs: asked for as if they were checked | `clamped.rs` |
 //! | for GPUs: indices that come out of memory, in loops that only compute: looked at on the way, answered behind | `gathers.rs` |
+//! | for NVIDIA's: what is read beside such an index, together with it | `held.rs` |
 //!
 //! Where threads meet in a loop, at a barrier or as a warp, half of a block in one loop and half in the other would
 //! not meet: the question is one whose answer is the same in the whole block. So it is on CPUs wherever it can be, as lanes that
@@ -50,6 +51,7 @@ mod comes;
 mod conditions;
 mod counter;
 mod gathers;
+mod held;
 mod lanes;
 mod once;
 mod proof;
@@ -101,7 +103,7 @@ use kiln_compiler::target::Target;
 pub fn bounds_checks() -> Hook {
     Hook::new("bounds-checks")
         .may_remove_checks()
-        .puts_in(lanes::rows())
+        .puts_in(lanes::rows().chain(held::rows()))
         .may_be_kept()
         .rewrite_ir(|cx, module| {
             if !matches!(cx.target, Target::Interpreter) {
@@ -124,7 +126,7 @@ fn move_checks(module: &mut Module, target: &Target) {
         carried::settle(function, &module.types, on_cpu);
     }
     for id in module.functions.keys() {
-        let slow = versions::make(module, (id, &meeting), on_cpu);
+        let slow = versions::make(module, (id, &meeting), target);
         if !on_cpu {
             runs::make(module, id, &slow);
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use kiln::core::codegen::Isas;
 use kiln::core::compile::{Compiler, Stage, StageObserver};
-use kiln::core::hook::HookSet;
+use kiln::core::hook::{Hook, HookSet};
 use kiln::core::ir::{self, PrintOptions};
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{CpuTarget, PtxTarget, Target};
@@ -93,14 +93,21 @@ fn output(file: &File, hooks: &HookSet, target: Target, stage: Stage) -> Result<
 
 pub(super) fn check_hooks(file: &File) -> Outcome {
     let name = targets(file).next().unwrap_or("interpreter");
-    let given = output(file, &hooks_of(file)?, target(file, name)?, Stage::Legal);
-    let given = given.map(|text| without_places(&text)).unwrap_or_else(Ok)?;
+    let hooks = hooks_of(file)?;
+    let given = output(file, &hooks, target(file, name)?, Stage::Legal);
+    let given = given.map(|text| without_places(&text, &hooks));
+    let given = given.unwrap_or_else(Ok)?;
     gives::settle(file, &given)
 }
 
 /// The text of a module that does not say where it comes from.
-fn without_places(text: &str) -> Result<String, ir::ParseError> {
-    let module = ir::parse(text, &kiln::stdlib::find)?;
+fn without_places(text: &str, hooks: &HookSet) -> Result<String, ir::ParseError> {
+    let of_hooks = |name: &str| {
+        let mut rows = hooks.iter().flat_map(Hook::rows);
+        rows.find(|row| row.name == name).copied()
+    };
+    let find = |name: &str| kiln::stdlib::find(name).or_else(|| of_hooks(name));
+    let module = ir::parse(text, &find)?;
     Ok(ir::print(&module, PrintOptions { locations: false }))
 }
 

@@ -15,6 +15,9 @@
 //! An index is looked at once, whatever is accessed by it. The first element is taken for one that is out of bounds, so that
 //! there is no branch at which loads wait, and LLVM unrolls the loop as without checks.
 //!
+//! A turn is then made in part, or by another element, and others come behind it that the thread would not have made. So there
+//! is nothing else in such a loop without a check than what a question stands for, or what an operation keeps in bounds.
+//!
 //! A loop that goes through memory in steps is one whose lanes share what lies between, for which warps at once are worth
 //! more than loads at once, and `ptxas` has 32 registers for it. There what is left of a turn stands in a condition, which becomes predicates
 //! that no number has to be kept for; `benches/RESULTS.md` has the times of both.
@@ -22,12 +25,13 @@
 use std::collections::HashSet;
 
 use kiln_compiler::ir::{
-    BinaryOp, Check, CompareOp, Constant, Control, Inst, InstCopy, InstData, Read, Source, Type,
-    TypeTable, UnaryOp, Value, Var, VarUse,
+    BinaryOp, Check, CompareOp, Constant, Control, Function, Inst, InstCopy, InstData, Read,
+    Source, Type, TypeTable, UnaryOp, Value, Var, VarUse,
 };
 
 use super::before::{Before, Number, Truth, known_integer};
 use super::code::Code;
+use super::counter::defining;
 use super::proof::known_length;
 
 /// Accesses of one index, which is looked at in the loop.
@@ -65,7 +69,11 @@ pub(super) fn of(
     let by_one = known_integer(before.function, step) == Some(1);
     let mut insts = Vec::new();
     before.function.walk(body, &mut |_, inst| insts.push(inst));
-    if !insts.iter().all(|&inst| only_computes(before, inst)) {
+    let may_go_on = |&inst: &Inst| {
+        let is_there = proved.contains(&inst) || is_there_anyway(before, types, inst);
+        is_there && only_computes(before, inst)
+    };
+    if !insts.iter().all(may_go_on) {
         return None;
     }
     let mut gathers = Vec::new();
@@ -129,6 +137,53 @@ fn only_computes(before: &Before<'_>, inst: Inst) -> bool {
         }
 }
 
+/// Whether an access without a check has its element whatever the turns before have done. It is made in turns to which the
+/// thread would not have come, and behind ones that were done in part: what was known of variables, and what
+/// an earlier check said of the same index, is not so there.
+fn is_there_anyway(before: &Before<'_>, types: &TypeTable, inst: Inst) -> bool {
+    let function = &*before.function;
+    match function.insts[inst].data.access() {
+        Some((access, false)) => known_length(function, types, access.base)
+            .is_some_and(|length| is_below(function, access.index, length)),
+        Some((_, true)) | None => true,
+    }
+}
+
+/// Whether the operation that gives an index keeps it below a number, whatever it is made of.
+fn is_below(function: &Function, index: Value, length: i64) -> bool {
+    if let Some(known) = known_integer(function, index) {
+        return (0..length).contains(&known);
+    }
+    let unsigned = |value: Value| {
+        let scalar = function.type_of(value).as_scalar();
+        scalar.filter(|scalar| scalar.is_int() && !scalar.is_signed_int())
+    };
+    if unsigned(index).is_some_and(|scalar| scalar.bits() < 63 && 1 << scalar.bits() <= length) {
+        return true;
+    }
+    match defining(function, index) {
+        Some(&InstData::Cast { arg }) => {
+            let widens = unsigned(arg).is_some_and(|from| {
+                let to = function.type_of(index).as_scalar();
+                to.is_some_and(|to| from.bits() < to.bits())
+            });
+            widens && is_below(function, arg, length)
+        }
+        Some(&InstData::Binary { op, args: [a, b] }) if unsigned(index).is_some() => {
+            let number = known_integer(function, b).or_else(|| match op {
+                BinaryOp::And | BinaryOp::Min => known_integer(function, a),
+                _ => None,
+            });
+            number.is_some_and(|number| match op {
+                BinaryOp::And | BinaryOp::Min => (0..length).contains(&number),
+                BinaryOp::Rem => (1..=length).contains(&number),
+                _ => false,
+            })
+        }
+        _ => false,
+    }
+}
+
 /// The length that an index must be below, and the type in which it is compared.
 fn length(before: &mut Before<'_>, types: &TypeTable, check: Check) -> Option<(Value, Type)> {
     let is_narrow = before.function.type_of(check.index) == Type::U32;
@@ -151,7 +206,7 @@ fn length(before: &mut Before<'_>, types: &TypeTable, check: Check) -> Option<(V
 }
 
 impl Gather {
-    /// Notes in `outside` whether the index is out of bounds; says whether none was until now.
+    /// Notes in `outside` whether the index is out of bounds; says whether it is in bounds.
     pub(super) fn look(&self, code: &mut Code<'_>, copy: &InstCopy, outside: Var) -> Value {
         let index = code.index();
         let wide = match code.function.type_of(index) {
@@ -180,7 +235,8 @@ impl Gather {
         for inst in &self.others {
             code.select_at(copy.insts[inst], there);
         }
-        let (op, arg) = (UnaryOp::Not, now);
+        // Of this index alone: whoever waits for that of an earlier turn has no loads of both under way.
+        let (op, arg) = (UnaryOp::Not, is_outside);
         code.value(InstData::Unary { op, arg }, Type::BOOL)
     }
 }

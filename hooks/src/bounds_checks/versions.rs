@@ -8,11 +8,13 @@ use kiln_compiler::ir::{
     Var, VarData,
 };
 use kiln_compiler::simt::Uniformities;
+use kiln_compiler::target::Target;
 
 use super::before::{Before, Inside, Truth};
 use super::code::Code;
 use super::conditions::{Guard, Homes, guards, guards_behind};
 use super::gathers::{self, Gather};
+use super::held::{self, Held};
 use super::lanes::Block;
 use super::proof::Proof;
 use super::sum::Wide;
@@ -83,8 +85,9 @@ fn alike(module: &Module, id: FuncId) -> Option<Uniformities> {
 pub(super) fn make(
     module: &mut Module,
     (id, meeting): (FuncId, &HashSet<FuncId>),
-    by_block: bool,
+    target: &Target,
 ) -> HashSet<Inst> {
+    let by_block = matches!(target, Target::Cpu(_));
     let function = &module.functions[id];
     let is_asked = by_block || meeting.contains(&id);
     let is_asked = is_asked && function.kind == FunctionKind::Kernel;
@@ -97,6 +100,8 @@ pub(super) fn make(
         block,
         alike,
         by_block,
+        holds: held::is_for(target),
+        held: Vec::new(),
         guards: Vec::new(),
         homes: Homes::default(),
         function: &mut module.functions[id],
@@ -104,6 +109,7 @@ pub(super) fn make(
         intrinsics: &module.intrinsics,
         meeting,
         growth: 0,
+        known: HashSet::new(),
         slow: HashSet::new(),
         asked: HashSet::new(),
     };
@@ -114,7 +120,9 @@ pub(super) fn make(
     }
     let body = versions.function.body;
     versions.region(body);
-    versions.slow
+    let Versions { slow, held, .. } = versions;
+    held::hold(module, id, &held);
+    slow
 }
 
 pub(super) struct Versions<'m> {
@@ -124,6 +132,10 @@ pub(super) struct Versions<'m> {
     alike: Option<Uniformities>,
     /// Whether one answer for the whole block is better than one for each thread.
     pub(super) by_block: bool,
+    /// Whether code for the target can hold a load where it is.
+    holds: bool,
+    /// What was read before the question of a gather.
+    held: Vec<Held>,
     /// What holds at the instruction that is looked at, by the conditions around it.
     guards: Vec<Guard>,
     /// Where instructions stand.
@@ -133,6 +145,8 @@ pub(super) struct Versions<'m> {
     pub(super) intrinsics: &'m PrimaryMap<IntrinsicId, &'static IntrinsicDef>,
     meeting: &'m HashSet<FuncId>,
     pub(super) growth: usize,
+    /// Accesses without a check, as a question around them stands for it.
+    known: HashSet<Inst>,
     /// Loops of the version with checks that a kernel has beside one without, asked for at its start.
     pub(super) asked: HashSet<Inst>,
     /// Loops as they were, for when the answer is no: where threads meet, it may be no at an edge of what there is.
@@ -232,6 +246,12 @@ impl Versions<'_> {
             return;
         };
         let copy = self.function.copy_inst(the_loop);
+        let also = copy
+            .insts
+            .iter()
+            .filter(|(inst, _)| self.known.contains(*inst));
+        let also: Vec<Inst> = also.map(|(_, also)| *also).collect();
+        self.known.extend(also);
         self.growth += copy.insts.len();
         let fast = copy.inst;
         if plan.gathers.is_empty() {
@@ -300,7 +320,8 @@ impl Versions<'_> {
             proved,
             counters,
         } = Proof::of(&mut before, self.types, the_loop, &self.guards)?;
-        let without: HashSet<Inst> = proved.iter().map(|(inst, _)| *inst).collect();
+        let proved_here = proved.iter().map(|(inst, _)| inst);
+        let without: HashSet<Inst> = proved_here.chain(&self.known).copied().collect();
         let mut filled = test;
         // Few turns are unrolled, and their loads under way at once, whatever is looked at in each.
         // On a CPU a condition in each turn is a mask, and costs more than the check.
@@ -363,6 +384,7 @@ impl Versions<'_> {
             let index = wide.put(&mut code, copy);
             code.select(index);
             put.insert(inst, code.insts);
+            self.known.insert(inst);
         }
         for &region in fast {
             self.put_in(region, &mut put);
@@ -390,20 +412,31 @@ impl Versions<'_> {
         around: Inst,
         (inst, gather): (Inst, &Gather),
         (copy, outside): (&InstCopy, Var),
+        proved: &HashSet<Inst>,
     ) {
         for region in self.function.insts[around].data.regions() {
             let insts = &self.function.regions[region].insts;
             let Some(at) = insts.iter().position(|&other| other == inst) else {
                 for inner in insts.clone() {
-                    self.go_on_inside(inner, (inst, gather), (copy, outside));
+                    self.go_on_inside(inner, (inst, gather), (copy, outside), proved);
                 }
                 continue;
             };
             let mut rest = self.function.regions[region].insts.split_off(at);
+            let early = match gather.takes_first || !self.holds {
+                true => Vec::new(),
+                false => held::loads_of(self.function, self.intrinsics, (&mut rest, proved)),
+            };
             let mut code = Code::new(self.function, inst);
             let cond = gather.look(&mut code, copy, outside);
             if !gather.takes_first {
                 let then_region = code.region(std::mem::take(&mut rest));
+                let reads = |inst: &&Inst| {
+                    let data = &code.function.insts[**inst].data;
+                    data.facts(self.intrinsics).reads
+                };
+                let loads = early.iter().filter(reads);
+                self.held.extend(loads.map(|&load| (load, then_region)));
                 code.effect(InstData::If {
                     cond,
                     then_region,
@@ -412,7 +445,7 @@ impl Versions<'_> {
             }
             let look = code.into_insts();
             let insts = &mut self.function.regions[region].insts;
-            insts.extend(look.into_iter().chain(rest));
+            insts.extend(early.into_iter().chain(look).chain(rest));
             return;
         }
     }
@@ -463,9 +496,11 @@ impl Versions<'_> {
     ) {
         let outside = self.new_var("out_of_bounds", Type::BOOL);
         self.make_fast(&self.regions_of(copy.inst), &plan.proved, copy);
+        let proved = plan.proved.iter().map(|(inst, _)| copy.insts[inst]);
+        let proved: HashSet<Inst> = proved.collect();
         for gather in &plan.gathers {
             let gather = (copy.insts[&gather.inst], gather);
-            self.go_on_inside(copy.inst, gather, (copy, outside));
+            self.go_on_inside(copy.inst, gather, (copy, outside), &proved);
         }
         self.make_slow(slow);
         self.slow.insert(slow);
