@@ -264,7 +264,7 @@ const LOG2_ERFC: Coefficients = [
         2.1910624182643502e-12,
     ],
 ];
-/// Where that is.
+/// Numbers from which on the complement is nothing beside 1.
 const NOTHING: Constant = [4.1, 6.0];
 /// 2^f for |f| up to 1/2: relative error 2^-26 and 2^-54.
 const EXP2: Coefficients = [
