@@ -108,6 +108,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
     (
+        "cargo bench --bench cpu -- --kernel functions --peer gcc --one-core",
+        Here("cargo bench --bench cpu -- --quick --one-core --kernel functions --peer none"),
+    ),
+    (
         "cargo bench --bench startup",
         Here("cargo bench --bench startup -- --samples 2"),
     ),

@@ -264,13 +264,13 @@ const LOG2_ERFC: Coefficients = [
         2.1910624182643502e-12,
     ],
 ];
-/// Where that is.
+/// Numbers from which on the complement is nothing beside 1.
 const NOTHING: Constant = [4.1, 6.0];
 /// 2^f for |f| up to 1/2: relative error 2^-26 and 2^-54.
 const EXP2: Coefficients = [
     &[
         1.0,
-        0.6931472,
+        std::f32::consts::LN_2 as f64,
         0.24022646,
         0.055503286,
         0.009618489,
@@ -279,7 +279,7 @@ const EXP2: Coefficients = [
     ],
     &[
         1.0,
-        0.6931471805599453,
+        std::f64::consts::LN_2,
         0.24022650695910155,
         0.05550410866481992,
         0.009618129107588321,
