@@ -69,10 +69,8 @@ pub(super) fn of(
     let by_one = known_integer(before.function, step) == Some(1);
     let mut insts = Vec::new();
     before.function.walk(body, &mut |_, inst| insts.push(inst));
-    let may_go_on = |&inst: &Inst| {
-        let is_there = proved.contains(&inst) || is_there_anyway(before, types, inst);
-        is_there && only_computes(before, inst)
-    };
+    let is_there = |inst| proved.contains(&inst) || is_there_anyway(before, types, inst);
+    let may_go_on = |&inst: &Inst| is_there(inst) && only_computes(before, inst);
     if !insts.iter().all(may_go_on) {
         return None;
     }
