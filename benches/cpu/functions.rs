@@ -3,6 +3,7 @@
 //! the accesses.
 
 use kiln::prelude::*;
+use kiln::stdlib::math::FloatOps;
 
 use crate::reference::{SALTS, floats};
 
@@ -69,7 +70,12 @@ const FUNCTIONS: &[Function] = &[
         |x, y| x.atan2(y),
         |x, y| x.atan2(y),
     ),
-    function("erf", [[-3.0, 3.0], NONE], |x, _| x.erf(), |x, _| x.erf()),
+    function(
+        "erf",
+        [[-3.0, 3.0], NONE],
+        |x, _| x.erf(),
+        |x, _| FloatOps::erf(x),
+    ),
     function(
         "rsqrt",
         [POSITIVE, NONE],
