@@ -465,3 +465,33 @@ fn blocks_that_stay_in_bounds_store_without_masks() {
         "{llvm}"
     );
 }
+
+#[kernel]
+fn halved_if_positive(x: &[f32], bytes: &mut [u8], y: &mut [f32]) {
+    let i = global_id().x;
+    if x[i] > 0.0 {
+        y[i] = 0.5 * x[i];
+        bytes[i] = bytes[i] / 2;
+    }
+}
+
+/// Before AVX-512 a masked store takes several times as long as a plain one, and elements of a byte have none: there, where
+/// all lanes are active behind a condition, nothing is masked.
+#[test]
+fn where_all_lanes_are_active_nothing_is_masked_before_avx_512() {
+    let jit = Jit::on(Device::cpu());
+    let x = jit.zeros::<f32>(256).expect("memory");
+    let mut bytes = jit.zeros::<u8>(256).expect("memory");
+    let mut y = jit.zeros::<f32>(256).expect("memory");
+    let args = args!(&x, &mut bytes, &mut y);
+    let inspection = jit.inspect_block(&halved_if_positive, 256, args);
+    let inspection = inspection.expect("code for this CPU");
+    let lanes = inspection.host_code().expect("code").lanes;
+    let llvm = inspection.llvm().expect("it is compiled");
+    let hot = hot_lines(llvm);
+    let has = |what: &str| hot.iter().any(|line| line.contains(what));
+    let masked = has("llvm.masked.store") || has(&format!("llvm.masked.load.v{lanes}i8"));
+    assert_eq!(masked, CpuFeatures::host().gathers(), "{llvm}");
+    let plain = has(&format!("store <{lanes} x float>")) && has(&format!("store <{lanes} x i8>"));
+    assert_eq!(plain, !CpuFeatures::host().gathers(), "{llvm}");
+}

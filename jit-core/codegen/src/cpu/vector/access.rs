@@ -2,7 +2,8 @@
 //!
 //! An address that is the same in all lanes is read once. Addresses of neighbouring elements are
 //! one wide access, under the mask unless all lanes are known to be in bounds; the rest is gathered
-//! and scattered. Where an address is only affine at times, both are written and a branch chooses.
+//! and scattered. Where an address is only affine at times, both are written and a branch chooses. So it is with stores,
+//! and with loads of narrow elements, before AVX-512: with the mask and without, where all lanes are active.
 
 use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
@@ -201,7 +202,25 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             return self.emit.load(ty.into(), at, bytes, false);
         }
         let mask = self.mask()?;
-        self.emit.masked_load(ty, at, bytes, mask)
+        if self.kernel.has_gathers || bytes >= 4 {
+            return self.emit.masked_load(ty, at, bytes, mask);
+        }
+        // No instruction masks these before AVX-512: LLVM makes a branch a lane of it.
+        let slot = self.entry.slot(self.emit, ty.into())?;
+        self.by_activity(
+            mask,
+            || {
+                let value = self.emit.load(ty.into(), at, bytes, false)?;
+                self.emit.builder.build_store(slot, value)?;
+                Ok(())
+            },
+            || {
+                let value = self.emit.masked_load(ty, at, bytes, mask)?;
+                self.emit.builder.build_store(slot, value)?;
+                Ok(())
+            },
+        )?;
+        Ok(self.emit.builder.build_load(ty, slot, "")?)
     }
 
     fn gather(&self, address: Leaf<'ctx>, scalar: BasicTypeEnum<'ctx>, bytes: u32) -> Built<'ctx> {
@@ -306,8 +325,47 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         value: Leaf<'ctx>,
         bytes: u32,
     ) -> Result<(), BackendError> {
-        let value = value.vector(self.emit)?;
-        self.emit.masked_store(value, at, bytes, self.mask()?)
+        let (value, mask) = (value.vector(self.emit)?, self.mask()?);
+        if self.kernel.has_gathers {
+            return self.emit.masked_store(value, at, bytes, mask);
+        }
+        // Before AVX-512 a masked store takes an AMD CPU several times as long as one of all lanes.
+        self.by_activity(
+            mask,
+            || self.emit.store(at, value.into(), bytes, false),
+            || self.emit.masked_store(value, at, bytes, mask),
+        )
+    }
+
+    /// Does one thing where all lanes are active, which is likely, and another where some are not.
+    fn by_activity(
+        &self,
+        mask: VectorValue<'ctx>,
+        all: impl FnOnce() -> Result<(), BackendError>,
+        some: impl FnOnce() -> Result<(), BackendError>,
+    ) -> Result<(), BackendError> {
+        let (full, part, next) = (
+            self.block("all_lanes"),
+            self.block("some_lanes"),
+            self.block("lanes_done"),
+        );
+        let is_full = self.are_all_active(mask)?;
+        self.likely(is_full, full, part)?;
+        self.emit.builder.position_at_end(full);
+        all()?;
+        self.emit.builder.build_unconditional_branch(next)?;
+        self.emit.builder.position_at_end(part);
+        some()?;
+        self.emit.builder.build_unconditional_branch(next)?;
+        self.emit.builder.position_at_end(next);
+        Ok(())
+    }
+
+    fn are_all_active(&self, mask: VectorValue<'ctx>) -> Result<IntValue<'ctx>, BackendError> {
+        let bits = self.emit.mask_bits(mask)?;
+        let full = bits.get_type().const_all_ones();
+        let all = self.emit.icmp(IntPredicate::EQ, bits.into(), full.into())?;
+        Ok(all.into_int_value())
     }
 
     fn scatter(
@@ -422,10 +480,8 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
             self.block("some_lanes"),
             self.block("lanes_done"),
         );
-        let bits = self.emit.mask_bits(self.mask()?)?;
-        let full = bits.get_type().const_all_ones();
-        let all = self.emit.icmp(IntPredicate::EQ, bits.into(), full.into())?;
-        self.likely(all.into_int_value(), row, some)?;
+        let all = self.are_all_active(self.mask()?)?;
+        self.likely(all, row, some)?;
         self.emit.builder.position_at_end(row);
         let mut in_a_row = result.map(|ty| ty.const_zero());
         let sources = self.lane_sources(operands)?;
