@@ -149,8 +149,11 @@ impl Counted {
         let is_signed = self.scalar.is_signed_int();
         let (first, end) = (before.number(start), before.number(end));
         if self.scalar.bits() == 64 {
+            // `-radius..=radius` of 32 bits counts with 64.
+            let below_zero = if is_signed { LARGE / 2 } else { 0 };
             for bound in [first, end] {
-                let narrow = before.is_below(bound, Number::Known(LARGE));
+                let above = before.add(bound, Number::Known(below_zero));
+                let narrow = before.is_below(above, Number::Known(LARGE + below_zero));
                 *test = before.and(*test, narrow);
             }
         }
