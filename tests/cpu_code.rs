@@ -471,7 +471,7 @@ fn halved_if_positive(x: &[f32], bytes: &mut [u8], y: &mut [f32]) {
     let i = global_id().x;
     if x[i] > 0.0 {
         y[i] = 0.5 * x[i];
-        bytes[i] = bytes[i] / 2;
+        bytes[i] /= 2;
     }
 }
 
