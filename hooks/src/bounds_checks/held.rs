@@ -17,7 +17,7 @@ use std::collections::HashSet;
 
 use kiln_compiler::ir::{
     Cell, Control, Effects, Family, FuncId, Function, Inst, InstData, IntrinsicDef, IntrinsicId,
-    Meaning, Module, PrimaryMap, Region, Scalar, Source, TypePattern, Value, ValueDef, gpu_on_host,
+    Meaning, Module, PrimaryMap, Region, Scalar, Source, TypePattern, Value, ValueDef,
 };
 use kiln_compiler::target::Target;
 
@@ -54,11 +54,7 @@ static ROW: IntrinsicDef = IntrinsicDef::new(
 
 /// Whether code for a target has the row.
 pub(super) fn is_for(target: &Target) -> bool {
-    match target {
-        Target::Ptx(_) => true,
-        Target::Custom(custom) => gpu_on_host::architecture(custom).is_some(),
-        Target::Cpu(_) | Target::Interpreter => false,
-    }
+    matches!(target, Target::Ptx(_))
 }
 
 /// All rows that are put in.
