@@ -1,6 +1,6 @@
 //! What `#[kernel]` and its kind refuse, and what they say: each file of `tests/refused` does not
 //! compile, with the messages of the file beside it, nor does what the guide shows as refused, with the messages
-//! that follow there. `UPDATE_EXPECT=1 cargo xtask test refused` writes those anew.
+//! that follow there. `UPDATE_EXPECT=1 cargo xtask test refusals` writes those anew.
 
 #[path = "../../../docs/guide/chapters.rs"]
 #[allow(dead_code, reason = "cells and links are for the tests of the guide")]
@@ -20,7 +20,7 @@ fn refusals() {
 }
 
 #[test]
-fn what_the_guide_shows_is_refused_in_these_words() {
+fn refusals_of_the_guide() {
     // trybuild looks for rustc's words in a file beside each program.
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guide-refused");
     let _ = fs::remove_dir_all(&folder);
