@@ -108,6 +108,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
     (
+        "cargo bench --bench cpu -- --kernel fused --peer gcc --one-core",
+        Here("cargo bench --bench cpu -- --quick --one-core --kernel fused --peer none"),
+    ),
+    (
         "cargo bench --bench cpu -- --kernel functions --peer gcc --one-core",
         Here("cargo bench --bench cpu -- --quick --one-core --kernel functions --peer none"),
     ),
@@ -133,7 +137,7 @@ const NAMED: &[Named] = &[
     ),
     (
         "cargo run",
-        By("docs/guide/tests/guide.rs", "FILE: &str = \"src/main.rs\""),
+        By("docs/guide/shown.rs", "FILE: &str = \"src/main.rs\""),
     ),
     (
         "cargo check",
