@@ -173,6 +173,9 @@ macro_rules! method {
     };
 }
 
+#[cfg(doctest)]
+mod programs;
+
 /// What the code that `#[kernel]` and its kind write refers to.
 #[doc(hidden)]
 pub mod macros {

@@ -139,10 +139,7 @@ const NAMED: &[Named] = &[
         "cargo run",
         By("docs/guide/shown.rs", "FILE: &str = \"src/main.rs\""),
     ),
-    (
-        "cargo check",
-        By("jit-core/kernel-macro/tests/refused.rs", "TestCases"),
-    ),
+    ("cargo check", By("tests/refused/refused.rs", "TestCases")),
     ("cargo build", Here("cargo xtask bench-build --quick")),
     (
         "cargo build --release",

@@ -87,7 +87,6 @@ const UNSAFE_ALLOWED: &[&str] = &[
     "jit-core/tests/",
     // Tests of unchecked accesses and of raw pointers; what the macros refuse.
     "tests/",
-    "jit-core/kernel-macro/tests/refused/",
 ];
 
 /// Where `TypeId` may be written: to ask for one type of Rust's own, never to tell users' types apart.

@@ -1,6 +1,6 @@
 //! The guide holds what it says: every program compiles, runs on the CPU and prints what is shown
 //! after it; links lead somewhere. What is shown as refused is a test of the macros that refuse it
-//! (`jit-core/kernel-macro/tests/refused.rs`), where rustc has checked what it needs of Kiln.
+//! (`tests/refused/refused.rs`), where rustc has checked what it needs of Kiln.
 //!
 //! `UPDATE_EXPECT=1 cargo xtask test -p kiln-guide` writes what programs print to the chapters. The diff is part of the
 //! review.
