@@ -25,6 +25,9 @@ use super::turns::Turns;
 /// The largest length that an index of 31 bits can be compared with.
 const SIGNED_LIMIT: i64 = 1 << 31;
 
+/// The same of 32 bits without a sign.
+const UNSIGNED_LIMIT: i64 = 1 << 32;
+
 /// What an index must be below.
 #[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Limit {
@@ -550,8 +553,12 @@ fn access(
         limits.clear();
     }
     let index = before.function.type_of(check.index).as_scalar()?;
-    if index.is_signed_int() && index.bits() == 32 {
-        limits.push(Limit::Known(SIGNED_LIMIT));
+    if index.bits() == 32 {
+        if index.is_signed_int() {
+            limits.push(Limit::Known(SIGNED_LIMIT));
+        } else if may_be_wide(before.function, types, check.base) {
+            limits.push(Limit::Known(UNSIGNED_LIMIT));
+        }
     }
     let of_its_own = sum.needs(before, counters);
     let is_bounded = |counter: usize| counters[counter].guard.is_some_and(|bound| bound.is_most);
@@ -568,6 +575,17 @@ fn access(
         always: is_bounded || comes.in_each(before, counters, (check.index, limit), &sum),
         sum,
     })
+}
+
+/// Whether there may be 2^32 elements or more, so that one of 32 bits that wraps around is in bounds, too.
+fn may_be_wide(function: &Function, types: &TypeTable, base: Value) -> bool {
+    match known_length(function, types, base) {
+        Some(length) => length > UNSIGNED_LIMIT,
+        None => {
+            let slice = types.as_slice(function.type_of(base));
+            slice.is_some_and(|(_, wide)| wide)
+        }
+    }
 }
 
 /// What an index must be below, as it is before the loop.
