@@ -25,7 +25,7 @@ use super::turns::Turns;
 /// The largest length that an index of 31 bits can be compared with.
 const SIGNED_LIMIT: i64 = 1 << 31;
 
-/// The same of 32 bits without a sign.
+/// The largest length that an index of 32 bits without a sign can be compared with.
 const UNSIGNED_LIMIT: i64 = 1 << 32;
 
 /// What an index must be below.
