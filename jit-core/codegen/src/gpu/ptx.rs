@@ -21,6 +21,7 @@ use super::lower::{DYNAMIC_SHARED, FAULT_FUNCTION};
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use super::recomputed::{WORTH, recompute};
+use super::summed::{self, Held, sum_early};
 use super::types::space_number;
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
@@ -116,6 +117,7 @@ impl BackEnd for PtxBackEnd {
         let has_faults = fault_text::is_left_to_text(module)?;
         kernel.prepare_emission()?;
         recompute(kernel.job.context, module, WORTH)?;
+        sum_early(kernel.job.context, module, (summed::WORTH, Held::ByPtx))?;
         cold::move_to_end(module);
         let text = match reduced {
             None => kernel.machine.emit_assembly(session, module)?,

@@ -20,8 +20,8 @@ use inkwell::context::Context;
 use inkwell::module::Module;
 use inkwell::types::AnyTypeEnum;
 use inkwell::values::{
-    BasicValue as _, BasicValueEnum, FunctionValue, InstructionOpcode, InstructionValue, IntValue,
-    Operand, PhiValue, PointerValue,
+    BasicValue as _, BasicValueEnum, FloatValue, FunctionValue, InstructionOpcode,
+    InstructionValue, IntValue, Operand, PhiValue, PointerValue,
 };
 
 use kiln_ir::Effects;
@@ -62,7 +62,7 @@ pub(super) fn recompute<'ctx>(
     Ok(())
 }
 
-fn has_barrier(function: FunctionValue<'_>) -> bool {
+pub(super) fn has_barrier(function: FunctionValue<'_>) -> bool {
     let mut instructions = function
         .get_basic_block_iter()
         .flat_map(|block| block.get_instructions());
@@ -126,7 +126,7 @@ impl<'ctx> Far<'ctx> {
 }
 
 /// The places of a function's barriers, in order.
-fn barriers<'ctx>(function: FunctionValue<'ctx>, flow: &Flow<'ctx>) -> Vec<Place> {
+pub(super) fn barriers<'ctx>(function: FunctionValue<'ctx>, flow: &Flow<'ctx>) -> Vec<Place> {
     let blocks = function.get_basic_block_iter();
     let instructions = blocks.flat_map(|block| block.get_instructions());
     let barriers = instructions.filter(|instruction| is_barrier(*instruction));
@@ -419,13 +419,14 @@ impl<'ctx> Again<'_, 'ctx> {
 }
 
 /// The value that an instruction gives.
-fn result_of(instruction: InstructionValue<'_>) -> Option<BasicValueEnum<'_>> {
+pub(super) fn result_of(instruction: InstructionValue<'_>) -> Option<BasicValueEnum<'_>> {
     let number = IntValue::try_from(instruction).map(BasicValueEnum::from);
     let address = || PointerValue::try_from(instruction).map(BasicValueEnum::from);
-    number.or_else(|_| address()).ok()
+    let float = || FloatValue::try_from(instruction).map(BasicValueEnum::from);
+    (number.or_else(|_| address()).or_else(|_| float())).ok()
 }
 
-fn lost() -> BackendError {
+pub(super) fn lost() -> BackendError {
     BackendError::new("emit", "an operand of arithmetic has no value")
 }
 

@@ -35,6 +35,7 @@ use crate::gpu::legal::check_legal;
 use crate::gpu::placeless::run_freezing;
 use crate::gpu::ptx::PtxBackEnd;
 use crate::gpu::recomputed::recompute;
+use crate::gpu::summed::{Held, sum_early};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, Lowered};
 use crate::llvm::LLVM_VERSION;
@@ -48,7 +49,8 @@ const GENERATOR_PASSES: &str = "function(sroa<modify-cfg>,infer-address-spaces,\
      separate-const-offset-from-gep,slsr,early-cse<>,nary-reassociate,early-cse<>,\
      load-store-vectorizer,sroa<modify-cfg>)";
 
-/// Registers that have to become free for an address to be computed again behind a barrier: few, so that tests have it.
+/// Registers that have to become free for an address to be computed again behind a barrier, or a sum before it: few, so that
+/// tests have it.
 const WORTH_HERE: u32 = 1;
 
 /// Makes objects of this machine.
@@ -117,6 +119,7 @@ impl BackEnd for OnHostBackEnd {
     fn emit(&self, kernel: &GpuKernel<'_, Self>) -> Result<Code, BackendError> {
         let (job, module) = (&kernel.job, &kernel.module);
         recompute(job.context, module, WORTH_HERE)?;
+        sum_early(job.context, module, (WORTH_HERE, Held::ByNothing))?;
         module.strip_debug_info();
         run_freezing(
             &kernel.machine,
