@@ -224,6 +224,16 @@ fn width(value: InstructionValue<'_>) -> Option<u32> {
     matches!(bits, 32 | 64).then_some(bits / 32)
 }
 
+/// Behind the choices at the begin of a block is one place: the last of them stands for all. Others are what they are.
+fn last_phi(value: InstructionValue<'_>) -> InstructionValue<'_> {
+    let is_phi = |next: &InstructionValue<'_>| next.get_opcode() == InstructionOpcode::Phi;
+    let mut last = value;
+    while let Some(next) = last.get_next_instruction().filter(is_phi) {
+        last = next;
+    }
+    last
+}
+
 fn barrier_at<'ctx>(
     flow: &Flow<'ctx>,
     barrier: Place,
@@ -285,7 +295,7 @@ impl<'ctx> Writing<'_, 'ctx> {
         for made in made_of(value) {
             let made = match self.behind.get(&made) {
                 Some(&behind) => behind?,
-                None => made,
+                None => last_phi(made),
             };
             let place = self.flow.place(made)?;
             if last.is_none_or(|(last, _)| self.flow.is_above(last, place)) {
@@ -307,10 +317,7 @@ impl<'ctx> Writing<'_, 'ctx> {
             return Ok(());
         };
         let end = self.ends.get(&behind).copied().unwrap_or(behind);
-        let mut next = end.get_next_instruction();
-        while let Some(phi) = next.filter(|next| next.get_opcode() == InstructionOpcode::Phi) {
-            next = phi.get_next_instruction();
-        }
+        let next = end.get_next_instruction();
         self.builder.position_before(&next.ok_or_else(lost)?);
         Ok(())
     }
@@ -452,6 +459,17 @@ mod tests {
             .split_once("sync.aligned.all(i32 0)")
             .expect("another");
         assert_eq!(between.matches("fadd").count(), 2, "{behind}");
+    }
+
+    #[test]
+    fn what_is_made_of_two_choices_is_behind_both() {
+        let body = format!(
+            "br i1 %some, label %then, label %out\nthen:\nbr label %out\nout:\n\
+             %a = phi float [ 1.0, %0 ], [ %k, %then ]\n%b = phi float [ 2.0, %0 ], [ %k, %then ]\n{BARRIER}\
+             %r = fadd float %a, 1.0\n%s = fsub float %r, %b\nstore volatile float %s, ptr addrspace(1) %x\nret void"
+        );
+        let (before, _) = summed(&body, 1);
+        assert_eq!(before.matches(" = f").count(), 2, "{before}");
     }
 
     #[test]
