@@ -141,7 +141,7 @@ fn made_of<'ctx>(user: InstructionValue<'ctx>) -> Vec<InstructionValue<'ctx>> {
         .collect()
 }
 
-/// By barriers, in order.
+/// What can be computed before each barrier, with the barrier's place, in order.
 fn early<'ctx>(
     function: FunctionValue<'ctx>,
     (flow, users): (&Flow<'ctx>, &Users<'ctx>),
@@ -224,7 +224,7 @@ fn width(value: InstructionValue<'_>) -> Option<u32> {
     matches!(bits, 32 | 64).then_some(bits / 32)
 }
 
-/// Behind the choices at the begin of a block is one place: the last of them stands for all. Others are what they are.
+/// Behind all phis of a block is one place: the last of them stands for each. Another instruction is what it is.
 fn last_phi(value: InstructionValue<'_>) -> InstructionValue<'_> {
     let is_phi = |next: &InstructionValue<'_>| next.get_opcode() == InstructionOpcode::Phi;
     let mut last = value;
