@@ -431,11 +431,33 @@ pub(super) fn lost() -> BackendError {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use inkwell::memory_buffer::MemoryBuffer;
 
     use super::*;
     use crate::llvm::session::on_compile_thread;
+
+    /// A module of LLVM's, which ends with a zero, as a rewriting leaves it; it has to be valid.
+    pub(in crate::gpu) fn rewritten(
+        text: String,
+        rewrite: impl for<'ctx> FnOnce(&'ctx Context, &Module<'ctx>) -> Result<(), BackendError>
+        + Send
+        + 'static,
+    ) -> String {
+        let written = move || -> Result<String, BackendError> {
+            let context = Context::create();
+            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
+            let module = context
+                .create_module_from_ir(buffer)
+                .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
+            rewrite(&context, &module)?;
+            let valid = module.verify();
+            valid.map_err(|error| BackendError::new("verify", error.to_string_lossy()))?;
+            Ok(module.print_to_string().to_string_lossy().into_owned())
+        };
+        let text = on_compile_thread("rewritten", written).expect("LLVM is there");
+        text.expect("it is a module")
+    }
 
     /// The numbers that are hidden from LLVM, and the instructions that use one of them or what is made of one.
     fn again(body: &str, worth: u32) -> (usize, String) {
@@ -444,19 +466,9 @@ mod tests {
              declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()\n\
              define void @f(ptr addrspace(1) %x, i32 %step) {{\n{body}\n}}\n\0"
         );
-        let computed = move || -> Result<String, BackendError> {
-            let context = Context::create();
-            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
-            let module = context
-                .create_module_from_ir(buffer)
-                .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
-            recompute(&context, &module, worth)?;
-            let valid = module.verify();
-            valid.map_err(|error| BackendError::new("verify", error.to_string_lossy()))?;
-            Ok(module.print_to_string().to_string_lossy().into_owned())
-        };
-        let text = on_compile_thread("recomputed", computed).expect("LLVM is there");
-        let text = text.expect("it is a module");
+        let text = rewritten(text, move |context, module| {
+            recompute(context, module, worth)
+        });
         (text.matches("asm \"mov.b32").count(), text)
     }
 

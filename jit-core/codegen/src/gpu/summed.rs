@@ -354,10 +354,8 @@ impl<'ctx> Writing<'_, 'ctx> {
 
 #[cfg(test)]
 mod tests {
-    use inkwell::memory_buffer::MemoryBuffer;
-
+    use super::super::recomputed::tests::rewritten;
     use super::*;
-    use crate::llvm::session::on_compile_thread;
 
     const BARRIER: &str = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)\n";
 
@@ -367,19 +365,9 @@ mod tests {
             "declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)\n\
              define void @f(ptr addrspace(1) %x, float %k, i1 %some) {{\n{body}\n}}\n\0"
         );
-        let computed = move || -> Result<String, BackendError> {
-            let context = Context::create();
-            let buffer = MemoryBuffer::create_from_memory_range_copy(text.as_bytes(), "f");
-            let module = context
-                .create_module_from_ir(buffer)
-                .map_err(|error| BackendError::new("parse", error.to_string_lossy()))?;
-            sum_early(&context, &module, (worth, Held::ByPtx))?;
-            let valid = module.verify();
-            valid.map_err(|error| BackendError::new("verify", error.to_string_lossy()))?;
-            Ok(module.print_to_string().to_string_lossy().into_owned())
-        };
-        let text = on_compile_thread("summed", computed).expect("LLVM is there");
-        let text = text.expect("it is a module");
+        let text = rewritten(text, move |context, module| {
+            sum_early(context, module, (worth, Held::ByPtx))
+        });
         let parts = text.split_once("sync.aligned.all(i32 0)");
         let (before, behind) = parts.expect("a barrier");
         (before.to_owned(), behind.to_owned())
