@@ -40,6 +40,7 @@ pub(super) enum Held {
     /// Inline PTX.
     ByPtx,
     /// Nothing: what runs on the host is to be right, not short of registers.
+    #[cfg(feature = "gpu-on-host")]
     ByNothing,
 }
 
