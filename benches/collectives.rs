@@ -11,18 +11,18 @@
 
 mod driver;
 mod report;
+mod turns;
 
 use std::ffi::c_void;
 
 use kiln::core::front::AsKernel as _;
-use kiln::core::runtime::Event;
 use kiln::core::target::Target;
 use kiln::prelude::*;
-use report::{Report, median};
+use report::Report;
+use turns::in_turn;
 
-/// Threads in all, and timed launches of each.
+/// Threads in all.
 const THREADS: usize = 1 << 20;
-const RUNS: usize = 15;
 
 #[derive(KernelType, Copy, Clone, PartialEq, Debug)]
 #[repr(C)]
@@ -226,22 +226,14 @@ fn structs(jit: &Jit, report: &mut Report) -> kiln::Result<()> {
     let x = jit.upload(&values)?;
     let (mut whole, mut apart) = (jit.upload(&values)?, jit.upload(&values)?);
     let grid = grid_for(THREADS, 256);
-    let (mut structs, mut fields) = (Vec::new(), Vec::new());
-    for run in 0..RUNS + 3 {
-        let start = Event::record(jit.device())?;
-        warp_struct.launch(jit, (grid, 256), &x, &mut whole)?;
-        let middle = Event::record(jit.device())?;
-        warp_fields.launch(jit, (grid, 256), &x, &mut apart)?;
-        let end = Event::record(jit.device())?;
-        // The first runs warm up.
-        if run >= 3 {
-            structs.push(start.elapsed_ms(&middle)?);
-            fields.push(middle.elapsed_ms(&end)?);
-        }
-    }
+    let [structs, fields] = in_turn(
+        jit.device(),
+        || warp_struct.launch(jit, (grid, 256), &x, &mut whole),
+        || warp_fields.launch(jit, (grid, 256), &x, &mut apart),
+    )?;
     assert_eq!(whole.to_vec()?, apart.to_vec()?, "sums of structs");
     let name = "warp_reduce_four_i64";
-    report.against(name, median(&structs), "ms", "fields", median(&fields));
+    report.against(name, structs, "ms", "fields", fields);
     Ok(())
 }
 
@@ -288,29 +280,24 @@ impl Bench<'_> {
                 (&raw mut step).cast(),
                 (&raw mut to).cast(),
             ];
-            let (mut kiln, mut cub) = (Vec::new(), Vec::new());
-            for run in 0..RUNS + 3 {
-                let start = Event::record(jit.device())?;
-                jit.launch(kernel, grid, block, args!(&x, step, &mut ours))?;
-                let middle = Event::record(jit.device())?;
-                if let Some(twin) = twin {
-                    // SAFETY: the parameters of the twin `(x, step, out)`; the buffers are alive.
-                    unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
-                }
-                let end = Event::record(jit.device())?;
-                // The first runs warm up.
-                if run >= 3 {
-                    kiln.push(start.elapsed_ms(&middle)?);
-                    cub.push(middle.elapsed_ms(&end)?);
-                }
-            }
+            let [kiln, cub] = in_turn(
+                jit.device(),
+                || jit.launch(kernel, grid, block, args!(&x, step, &mut ours)),
+                || {
+                    if let Some(twin) = twin {
+                        // SAFETY: the parameters of the twin `(x, step, out)`; the buffers are alive.
+                        unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
+                    }
+                    Ok(())
+                },
+            )?;
             let name = format!("histogram_{BINS}_{way}_{block}");
             if twin.is_none() {
-                report.row(&name, median(&kiln), "ms");
+                report.row(&name, kiln, "ms");
                 continue;
             }
             assert_eq!(ours.to_vec()?, theirs.to_vec()?, "{name}");
-            report.against(&name, median(&kiln), "ms", "CUB", median(&cub));
+            report.against(&name, kiln, "ms", "CUB", cub);
         }
         Ok(())
     }
@@ -335,24 +322,19 @@ impl Bench<'_> {
         let grid = grid_for(THREADS, block);
         let (mut from, mut to) = (x.address(), theirs.address());
         let mut params: [*mut c_void; 2] = [(&raw mut from).cast(), (&raw mut to).cast()];
-        let (mut kiln, mut cub) = (Vec::new(), Vec::new());
-        for run in 0..RUNS + 3 {
-            let start = Event::record(jit.device())?;
-            jit.launch(kernel, grid, block, args!(&x, &mut ours))?;
-            let middle = Event::record(jit.device())?;
-            if let Some(twin) = twin {
-                // SAFETY: the parameters of the twin `(x, out)`; the buffers are alive.
-                unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
-            }
-            let end = Event::record(jit.device())?;
-            // The first runs warm up.
-            if run >= 3 {
-                kiln.push(start.elapsed_ms(&middle)?);
-                cub.push(middle.elapsed_ms(&end)?);
-            }
-        }
+        let [kiln, cub] = in_turn(
+            jit.device(),
+            || jit.launch(kernel, grid, block, args!(&x, &mut ours)),
+            || {
+                if let Some(twin) = twin {
+                    // SAFETY: the parameters of the twin `(x, out)`; the buffers are alive.
+                    unsafe { driver::launch(twin, (grid, 1), (block, 1), &mut params) };
+                }
+                Ok(())
+            },
+        )?;
         if twin.is_none() {
-            report.row(name, median(&kiln), "ms");
+            report.row(name, kiln, "ms");
             return Ok(());
         }
         for (i, (ours, theirs)) in ours.to_vec()?.iter().zip(&theirs.to_vec()?).enumerate() {
@@ -361,7 +343,7 @@ impl Bench<'_> {
                 "{name}, {i}: {ours:?}, and by CUB {theirs:?}"
             );
         }
-        report.against(name, median(&kiln), "ms", "CUB", median(&cub));
+        report.against(name, kiln, "ms", "CUB", cub);
         Ok(())
     }
 }

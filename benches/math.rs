@@ -20,6 +20,7 @@ mod driver;
 #[path = "math/kernels.rs"]
 mod kernels;
 mod report;
+mod turns;
 
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -28,16 +29,15 @@ use std::process::ExitCode;
 use cases::{CASES, Case, Exactness};
 use kernels::{CHAINS, ROUNDS};
 use kiln::core::front::AsKernel as _;
-use kiln::core::runtime::Event;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use lexopt::prelude::*;
-use report::{Report, median};
+use report::Report;
+use turns::in_turn;
 
-/// Threads in all, those of a block, and timed launches of each.
+/// Threads in all, and those of a block.
 const THREADS: usize = 1 << 20;
 const BLOCK: u32 = 256;
-const RUNS: usize = 15;
 
 const USAGE: &str = "options are --filter TEXT, --compile, --code FOLDER";
 
@@ -230,23 +230,17 @@ impl Bench<'_> {
             (&raw mut step).cast(),
             (out_at as *mut u64).cast(),
         ];
-        let (mut kiln, mut nvcc) = (Vec::new(), Vec::new());
-        for run in 0..RUNS + 3 {
-            let start = Event::record(jit.device())?;
-            jit.launch(kernel, grid, BLOCK, args!(&x, &y, step, &mut ours))?;
-            let middle = Event::record(jit.device())?;
-            if let Some(twin) = twin {
-                // SAFETY: the parameters of the twin `(x, y, step, out)`; the buffers are alive.
-                unsafe { driver::launch(twin, (grid, 1), (BLOCK, 1), &mut params) };
-            }
-            let end = Event::record(jit.device())?;
-            // The first runs warm up.
-            if run >= 3 {
-                kiln.push(start.elapsed_ms(&middle)?);
-                nvcc.push(middle.elapsed_ms(&end)?);
-            }
-        }
-        let (kiln, nvcc) = (median(&kiln), median(&nvcc));
+        let [kiln, nvcc] = in_turn(
+            jit.device(),
+            || jit.launch(kernel, grid, BLOCK, args!(&x, &y, step, &mut ours)),
+            || {
+                if let Some(twin) = twin {
+                    // SAFETY: the parameters of the twin `(x, y, step, out)`; the buffers are alive.
+                    unsafe { driver::launch(twin, (grid, 1), (BLOCK, 1), &mut params) };
+                }
+                Ok(())
+            },
+        )?;
         if twin.is_none() {
             report.row(case.name, kiln, "ms");
             return Ok(None);
