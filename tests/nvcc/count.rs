@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use kiln::core::compile::{NoObserver, compile};
 use kiln::core::hook::HookSet;
@@ -10,7 +11,7 @@ use kiln::core::ir::Module;
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::core::target::{PtxTarget, Target};
 
-use super::listing::{Listing, disassemble};
+use super::listing::{Code, Listing, disassemble};
 
 /// How many instructions a kernel has.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -29,18 +30,10 @@ pub fn of_module(module: &Arc<Module>, sm: u32) -> Counts {
     let compiled = compiled.unwrap_or_else(|error| panic!("{}: {error}", module.name));
     let code = compiled.code.ptx().expect("PTX");
     let (ptx, name) = (&*code.text, &*code.entry);
-    let folder = Folder::new(&format!("{name}-{sm}"));
-    let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
-    std::fs::write(&source, ptx).expect("the temporary folder can be written");
-    let sass = std::env::var_os("KILN_PTXAS").and_then(|ptxas| {
-        let arch = format!("-arch=sm_{sm}");
-        let mut command = Command::new(ptxas);
-        output(command.arg(arch).arg(&source).arg("-o").arg(&cubin));
-        disassemble(&cubin)
-    });
+    let listings = code_of_ptx(ptx, name, sm).and_then(|code| disassemble(&[code], sm));
     Counts {
         ptx: of_ptx(ptx, name),
-        sass: sass.map(|text| Listing::of(&text, name).instructions()),
+        sass: listings.and_then(|listings| Some(listings.first()?.instructions())),
     }
 }
 
@@ -52,16 +45,15 @@ pub fn entry(ptx: &str) -> &str {
     after.expect("a kernel has an entry").0
 }
 
-/// The listing of what `ptxas` makes of a PTX text; `None` without `KILN_PTXAS` and `KILN_NVDISASM`.
-pub fn listing_of_ptx(ptx: &str, name: &str, sm: u32) -> Option<String> {
-    let ptxas = std::env::var_os("KILN_PTXAS")?;
-    let folder = Folder::new(&format!("listing-{name}-{sm}"));
+/// What `ptxas` makes of a kernel of a PTX text; `None` without `KILN_PTXAS`.
+pub fn code_of_ptx(ptx: &str, name: &str, sm: u32) -> Option<Code> {
+    let mut ptxas = Command::new(std::env::var_os("KILN_PTXAS")?);
+    let folder = Folder::new(&format!("code-{name}-{sm}"));
     let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
     std::fs::write(&source, ptx).expect("the temporary folder can be written");
-    let arch = format!("-arch=sm_{sm}");
-    let mut command = Command::new(ptxas);
-    output(command.arg(arch).arg(&source).arg("-o").arg(&cubin));
-    disassemble(&cubin)
+    let assemble = ptxas.arg(format!("-arch=sm_{sm}")).arg(&source);
+    output(assemble.arg("-o").arg(&cubin));
+    Some(Code::of(&cubin, name))
 }
 
 /// A file in `benches/peers`.
@@ -98,10 +90,11 @@ pub fn of_nvcc(file: &str, kernel: &str, sm: u32) -> Option<Counts> {
         Some(to)
     };
     let ptx = std::fs::read_to_string(compile("ptx")?).expect("nvcc wrote it");
-    let sass = disassemble(&compile("cubin")?)?;
+    let code = Code::of(&compile("cubin")?, kernel);
+    let listings = disassemble(&[code], sm)?;
     Some(Counts {
         ptx: of_ptx(&ptx, kernel),
-        sass: Some(Listing::of(&sass, kernel).instructions()),
+        sass: listings.first().map(Listing::instructions),
     })
 }
 
@@ -132,7 +125,9 @@ pub struct Folder(pub PathBuf);
 impl Folder {
     /// A new folder, whose name holds `name`.
     pub fn new(name: &str) -> Folder {
-        let name = format!("kiln-nvcc-{}-{name}", std::process::id());
+        static MADE: AtomicU32 = AtomicU32::new(0);
+        let (process, number) = (std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
+        let name = format!("kiln-nvcc-{process}-{number}-{name}");
         let folder = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&folder).expect("a temporary folder can be made");
         Folder(folder)

@@ -1,49 +1,69 @@
-//! The machine code of a kernel (SASS), as `nvdisasm` lists it.
+//! The machine code of kernels (SASS), as `nvdisasm` lists it.
+//!
+//! Each start of `nvdisasm` takes a third of a second before it reads anything, so the code of many kernels is taken out
+//! of their files and listed at once, one kernel behind the other.
 
 use std::collections::HashMap;
 use std::path::Path;
 use std::process::Command;
 
-use super::count::output;
+use object::{Object as _, ObjectSection as _, ObjectSymbol as _};
 
-/// The instructions of a kernel, without the subroutines that `ptxas` adds and the `NOP`s after the last.
-pub struct Listing<'a> {
-    code: Vec<&'a str>,
+use super::count::{Folder, output};
+
+/// Bytes of an instruction (CUDA Binary Utilities, from Volta on).
+const INSTRUCTION: usize = 16;
+
+/// The machine code of a kernel, without the subroutines that `ptxas` adds.
+pub struct Code(Vec<u8>);
+
+impl Code {
+    /// The code of the kernel `name` in a file of `ptxas`.
+    pub fn of(cubin: &Path, name: &str) -> Code {
+        let file = std::fs::read(cubin).expect("ptxas wrote it");
+        let file = object::File::parse(&*file).expect("ptxas writes ELF files");
+        let section = file.section_by_name(&format!(".text.{name}"));
+        let section =
+            section.unwrap_or_else(|| panic!("no kernel `{name}` in {}", cubin.display()));
+        let symbols = file.symbols();
+        let in_section = symbols.filter(|symbol| symbol.section_index() == Some(section.index()));
+        let subroutines = in_section.map(|symbol| symbol.address() as usize);
+        let end = subroutines.filter(|start| *start > 0).min();
+        let mut code = section.data().expect("the file is whole").to_vec();
+        code.truncate(end.unwrap_or(code.len()));
+        Code(code)
+    }
+}
+
+/// The instructions of a kernel, without the `NOP`s behind the last.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Listing {
+    code: Vec<String>,
     /// The first instruction of each loop, and the branch back to it.
     loops: Vec<(usize, usize)>,
     /// The branches to themselves that `ptxas` puts behind a kernel, before what it moves out of line.
     to_themselves: usize,
 }
 
-impl<'a> Listing<'a> {
-    /// The kernel `name` in the output of `nvdisasm`.
-    pub fn of(text: &'a str, name: &str) -> Listing<'a> {
-        let start = format!(".text.{name}:");
-        let lines = text.lines().map(str::trim);
-        let lines = lines.skip_while(|line| *line != start).skip(1);
-        let is_end = |line: &&str| !line.starts_with(".type") && !line.starts_with(".section");
-        let mut labels = HashMap::new();
-        let mut code = Vec::new();
-        for line in lines.take_while(is_end) {
-            match (instruction(line), line.strip_suffix(':')) {
-                (Some(inst), _) if !inst.starts_with("NOP") => code.push(inst),
-                (None, Some(label)) => drop(labels.insert(label, code.len())),
-                _ => {}
+impl Listing {
+    /// A kernel's instructions with where they are, in bytes, from where the first one is.
+    fn of<'l>(lines: impl Iterator<Item = (usize, &'l str)>) -> Listing {
+        let (mut places, mut code) = (HashMap::new(), Vec::new());
+        for (offset, inst) in lines {
+            places.insert(offset, code.len());
+            if !inst.starts_with("NOP") {
+                code.push((offset, inst));
             }
         }
-        assert!(!code.is_empty(), "no kernel `{name}` in\n{text}");
-        let target = |inst: &str| {
-            let label = inst.split_once("`(")?.1.split_once(')')?.0;
-            labels.get(label).copied()
-        };
         let branches = code.iter().enumerate();
-        let branches = branches.filter(|(_, inst)| inst.contains("BRA"));
-        let branches = branches.filter_map(|(at, inst)| Some((target(inst)?, at)));
+        let branches = branches.filter(|(_, (_, inst))| inst.contains("BRA"));
+        let branches =
+            branches.filter_map(|(at, (_, inst))| Some((*places.get(&target(inst)?)?, at)));
         let branches: Vec<(usize, usize)> = branches.filter(|(first, at)| first <= at).collect();
         Listing {
             to_themselves: branches.iter().filter(|(a, b)| a == b).count(),
             loops: branches.into_iter().filter(|(a, b)| a < b).collect(),
-            code,
+            code: code.into_iter().map(|(_, inst)| inst.to_owned()).collect(),
         }
     }
 
@@ -53,10 +73,10 @@ impl<'a> Listing<'a> {
     }
 
     /// The operation of each instruction, without the predicate before it.
-    pub fn opcodes(&self) -> impl Iterator<Item = &'a str> {
+    pub fn opcodes(&self) -> impl Iterator<Item = &str> {
         self.code.iter().map(|inst| {
             let without = match inst.starts_with('@') {
-                true => inst.split_once(' ').map_or(*inst, |(_, rest)| rest),
+                true => inst.split_once(' ').map_or(&**inst, |(_, rest)| rest),
                 false => inst,
             };
             without.split_whitespace().next().unwrap_or(inst)
@@ -82,37 +102,80 @@ impl<'a> Listing<'a> {
     }
 }
 
-/// The instruction in a line `/*0010*/ EXIT ;`.
-fn instruction(line: &str) -> Option<&str> {
-    let (offset, rest) = line.strip_prefix("/*")?.split_once("*/")?;
-    let is_offset = offset.chars().all(|c| c.is_ascii_hexdigit());
-    is_offset.then(|| rest.trim())
+/// What `nvdisasm` lists of kernels for one architecture, in their order; `None` without `KILN_NVDISASM`.
+pub fn disassemble(kernels: &[Code], sm: u32) -> Option<Vec<Listing>> {
+    let nvdisasm = std::env::var_os("KILN_NVDISASM")?;
+    let folder = Folder::new(&format!("code-{sm}"));
+    let file = folder.0.join("code.bin");
+    let code: Vec<u8> = kernels.iter().flat_map(|code| &code.0).copied().collect();
+    std::fs::write(&file, code).expect("the temporary folder can be written");
+    let mut command = Command::new(nvdisasm);
+    // Nothing here asks where a branch leads whose target is in a register.
+    let listed = command.args(["--no-dataflow", "--binary", &format!("SM{sm}")]);
+    let text = output(listed.arg(&file));
+    Some(apart(&text, kernels.iter().map(|code| code.0.len())))
 }
 
-/// What `nvdisasm` lists of a file; `None` without `KILN_NVDISASM`.
-pub fn disassemble(cubin: &Path) -> Option<String> {
-    let nvdisasm = std::env::var_os("KILN_NVDISASM")?;
-    Some(output(Command::new(nvdisasm).arg("-c").arg(cubin)))
+/// The listings of kernels of these lengths that come one behind the other in a text.
+fn apart(text: &str, lengths: impl Iterator<Item = usize>) -> Vec<Listing> {
+    let mut lines = text.lines().filter_map(instruction).peekable();
+    let mut end = 0;
+    let of_kernel = |length: usize| {
+        assert_eq!(length % INSTRUCTION, 0, "code is instructions");
+        end += length;
+        let listing = Listing::of(std::iter::from_fn(|| lines.next_if(|line| line.0 < end)));
+        assert!(
+            !listing.code.is_empty(),
+            "no kernel before {end:#x} in\n{text}"
+        );
+        listing
+    };
+    lengths.map(of_kernel).collect()
+}
+
+/// Where the instruction of a line `/*0010*/ EXIT ;` is, and its text.
+fn instruction(line: &str) -> Option<(usize, &str)> {
+    let (offset, rest) = line.trim().strip_prefix("/*")?.split_once("*/")?;
+    Some((usize::from_str_radix(offset, 16).ok()?, rest.trim()))
+}
+
+/// Where a branch `@P0 BRA 0x160 ;` leads.
+fn target(inst: &str) -> Option<usize> {
+    let (_, number) = inst.rsplit_once("0x")?;
+    usize::from_str_radix(number.trim_end_matches(';').trim_end(), 16).ok()
 }
 
 #[test]
-fn a_listing_is_read_up_to_the_branch_to_itself() {
+fn listings_are_those_of_each_kernel() {
     let text = "\
-        .text.twice:
-        /*0000*/ MOV R1, c[0x0] ;
-.L_x_0:
+        /*0000*/ MOV R1, c[0x0][0x28] ;
         /*0010*/ IADD R1, R1, 1 ;
         /*0020*/ WARPSYNC R0 ;
-        /*0030*/ @P0 BRA `(.L_x_0) ;
+        /*0030*/ @P0 BRA 0x10 ;
         /*0040*/ EXIT ;
-.L_x_1:
-        /*0050*/ BRA `(.L_x_1);
-.L_x_2:
-        /*0060*/ BRA `(.L_x_0);
+        /*0050*/ BRA 0x50;
+        /*0060*/ BRA 0x10;
         /*0070*/ NOP;
-        .section .text.other
-        /*0000*/ EXIT ;";
-    let listing = Listing::of(text, "twice");
-    assert_eq!(listing.instructions(), 6);
-    assert_eq!((listing.with("WARPSYNC"), listing.innermost()), (1, 3));
+        /*0080*/ EXIT ;
+        /*0090*/ BRA 0x90;
+";
+    let listings = apart(text, [0x80, 0x20].into_iter());
+    let [first, second] = &listings[..] else {
+        panic!("two kernels: {listings:?}");
+    };
+    assert_eq!(
+        [
+            first.instructions(),
+            first.innermost(),
+            first.with("WARPSYNC"),
+            second.instructions(),
+            second.innermost(),
+        ],
+        [6, 3, 1, 1, 0]
+    );
+    let opcodes: Vec<_> = first.opcodes().collect();
+    assert_eq!(
+        opcodes,
+        ["MOV", "IADD", "WARPSYNC", "BRA", "EXIT", "BRA", "BRA"]
+    );
 }

@@ -9,7 +9,7 @@ use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
 use super::count::{Folder, entry};
-use super::listing::{Listing, disassemble};
+use super::listing::{Code, disassemble};
 
 /// The architecture for which machine code is compared.
 pub const SM: u32 = 90;
@@ -61,9 +61,52 @@ impl fmt::Display for Machine {
 pub const HEAD: &str =
     "registers, bytes of spills, WARPSYNCs, instructions, those of the longest innermost loop\n";
 
-/// What `ptxas` makes of the first kernel of a PTX text; `None` as [`of_ptx`].
-pub fn of_entry(ptx: &str, sm: u32) -> Option<Machine> {
-    of_ptx(ptx, entry(ptx), sm)
+/// What `ptxas` has made of a kernel.
+pub struct Assembled {
+    code: Code,
+    registers: usize,
+    spills: usize,
+}
+
+impl Assembled {
+    /// The first kernel of a PTX text; `None` without `KILN_PTXAS`.
+    pub fn of_entry(ptx: &str, sm: u32) -> Option<Assembled> {
+        Assembled::of_ptx(ptx, entry(ptx), sm)
+    }
+
+    fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Assembled> {
+        let mut ptxas = Command::new(std::env::var_os("KILN_PTXAS")?);
+        let folder = Folder::new(&format!("machine-{kernel}-{sm}"));
+        let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
+        std::fs::write(&source, ptx).expect("the temporary folder can be written");
+        let assemble = ptxas.args(["-v", &format!("-arch=sm_{sm}")]).arg(&source);
+        let said = assemble.arg("-o").arg(&cubin).output();
+        let said = said.expect("ptxas starts");
+        let (spills, registers) = usage(&String::from_utf8_lossy(&said.stderr), kernel);
+        Some(Assembled {
+            code: Code::of(&cubin, kernel),
+            registers,
+            spills,
+        })
+    }
+}
+
+/// What is compared of kernels, in their order; `None` without `KILN_NVDISASM`.
+pub fn machines(kernels: Vec<Assembled>, sm: u32) -> Option<Vec<Machine>> {
+    let usages = kernels
+        .iter()
+        .map(|kernel| (kernel.registers, kernel.spills));
+    let usages: Vec<(usize, usize)> = usages.collect();
+    let code: Vec<Code> = kernels.into_iter().map(|kernel| kernel.code).collect();
+    let listings = disassemble(&code, sm)?.into_iter().zip(usages);
+    let machine = listings.map(|(listing, (registers, spills))| Machine {
+        registers,
+        spills,
+        warpsyncs: listing.with("WARPSYNC"),
+        instructions: listing.instructions(),
+        innermost: listing.innermost(),
+    });
+    Some(machine.collect())
 }
 
 /// What nvcc makes of the kernels of a twin; `None` without one.
@@ -83,11 +126,8 @@ pub fn of_nvcc(source: &str, kernel: &str, sm: u32) -> Option<Machine> {
         done.status.success(),
         "nvcc on the twin of {kernel}: {error}"
     );
-    of_ptx(
-        &std::fs::read_to_string(&ptx).expect("nvcc wrote it"),
-        kernel,
-        sm,
-    )
+    let ptx = std::fs::read_to_string(&ptx).expect("nvcc wrote it");
+    machines(vec![Assembled::of_ptx(&ptx, kernel, sm)?], sm)?.pop()
 }
 
 /// What nvcc made of a kernel, as it was recorded: a line each, and of it what comes after the name.
@@ -95,32 +135,6 @@ pub fn recorded<'r>(record: &'r str, name: &str) -> Option<&'r str> {
     let start = format!("{name:44} | ");
     let line = record.lines().find_map(|line| line.strip_prefix(&start))?;
     line.split(" | ").next()
-}
-
-/// What `ptxas` makes of a kernel; `None` without `KILN_PTXAS` and `KILN_NVDISASM`.
-pub fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Machine> {
-    let ptxas = std::env::var_os("KILN_PTXAS")?;
-    let folder = Folder::new(&format!("machine-{kernel}-{sm}"));
-    let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
-    std::fs::write(&source, ptx).expect("the temporary folder can be written");
-    let mut command = Command::new(ptxas);
-    command
-        .args(["-v", &format!("-arch=sm_{sm}")])
-        .arg(&source)
-        .arg("-o")
-        .arg(&cubin);
-    let said = command.output().expect("ptxas starts");
-    let said = String::from_utf8_lossy(&said.stderr);
-    let (spills, registers) = usage(&said, kernel);
-    let text = disassemble(&cubin)?;
-    let listing = Listing::of(&text, kernel);
-    Some(Machine {
-        registers,
-        spills,
-        warpsyncs: listing.with("WARPSYNC"),
-        instructions: listing.instructions(),
-        innermost: listing.innermost(),
-    })
 }
 
 /// Bytes of spills and the number of registers in what `ptxas -v` says.

@@ -15,7 +15,7 @@ use kiln::prelude::*;
 use kiln_suite::{BENCHMARKS, Launch, Launcher, Lines, Size, without_checks};
 
 use super::left::{self, Counting, Left};
-use super::machine::{HEAD, Machine, SM, jit, of_entry, of_nvcc, recorded};
+use super::machine::{Assembled, HEAD, Machine, SM, jit, machines, of_nvcc, recorded};
 
 /// What was recorded, a line a kernel.
 const RECORDED: &str = include_str!("programs.txt");
@@ -29,8 +29,8 @@ struct Look<'a> {
     known: &'a mut HashSet<(&'static str, &'static str)>,
     /// The file of the twin.
     file: &'static str,
-    /// Machine code by the name of the twin's kernel.
-    found: BTreeMap<&'static str, ([Machine; 3], Left)>,
+    /// Machine code in each way, by the name of the twin's kernel.
+    found: BTreeMap<&'static str, ([Assembled; 3], Left)>,
 }
 
 impl Launcher for Look<'_> {
@@ -41,7 +41,7 @@ impl Launcher for Look<'_> {
         let mut ways = Vec::new();
         for jit in self.jits {
             let inspection = jit.inspect(launch.kernel, launch.args)?;
-            ways.extend(of_entry(inspection.ptx()?, SM));
+            ways.extend(Assembled::of_entry(inspection.ptx()?, SM));
         }
         if let Ok(ways) = ways.try_into() {
             self.counting.jit.inspect(launch.kernel, launch.args)?;
@@ -63,7 +63,7 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
     let counting = Counting::new()?;
     let of = "of nvcc | without checks | with checks | clamped";
     let mut table = format!("{}: {of} | {}\n", HEAD.trim_end(), left::HEAD);
-    let mut known = HashSet::new();
+    let (mut known, mut rows, mut assembled) = (HashSet::new(), Vec::new(), Vec::new());
     for benchmark in BENCHMARKS {
         let mut workload = (benchmark.make)(&jits[0], Size::Small)?;
         let mut look = Look {
@@ -74,16 +74,24 @@ fn machine_code_is_what_is_recorded() -> kiln::Result<()> {
             found: BTreeMap::new(),
         };
         workload.run(&mut look)?;
-        for (kernel, ([without, with, clamped], left)) in look.found {
-            let name = format!("{}: {kernel}", benchmark.name);
-            let nvcc = of_nvcc(benchmark.twin, kernel, SM).map(|machine| machine.to_string());
-            let nvcc = nvcc
-                .as_deref()
-                .or(recorded(RECORDED, &name))
-                .unwrap_or("not recorded");
-            let machines = format!("{nvcc} | {without} | {with} | {clamped}");
-            let _ = writeln!(table, "{name:44} | {machines} | {left}");
+        for (kernel, (ways, left)) in look.found {
+            rows.push((benchmark, kernel, left));
+            assembled.extend(ways);
         }
+    }
+    let Some(machines) = machines(assembled, SM) else {
+        println!("no nvdisasm: nothing is compared");
+        return Ok(());
+    };
+    for ((benchmark, kernel, left), ways) in rows.into_iter().zip(machines.chunks(3)) {
+        let name = format!("{}: {kernel}", benchmark.name);
+        let nvcc = of_nvcc(benchmark.twin, kernel, SM).map(|machine| machine.to_string());
+        let nvcc = nvcc
+            .as_deref()
+            .or(recorded(RECORDED, &name))
+            .unwrap_or("not recorded");
+        let ways: Vec<String> = ways.iter().map(Machine::to_string).collect();
+        let _ = writeln!(table, "{name:44} | {nvcc} | {} | {left}", ways.join(" | "));
     }
     expect_file!["programs.txt"].assert_eq(&table);
     Ok(())

@@ -12,14 +12,14 @@ use kiln::prelude::*;
 use kiln_suite::{Launch, Launcher, OnJit, STRANGERS, Size, without_checks};
 
 use super::left::{self, Counting, Left};
-use super::machine::{HEAD, Machine, SM, jit, of_entry};
+use super::machine::{Assembled, HEAD, Machine, SM, jit, machines};
 
 /// Looks at the code of a launch, and runs none.
 struct Look<'a> {
     /// Without checks, and with them.
     jits: &'a [Jit; 2],
     counting: &'a Counting,
-    found: Option<([Machine; 2], Left)>,
+    found: Option<([Assembled; 2], Left)>,
 }
 
 impl Launcher for Look<'_> {
@@ -27,7 +27,7 @@ impl Launcher for Look<'_> {
         let mut ways = Vec::new();
         for jit in self.jits {
             let inspection = jit.inspect(launch.kernel, launch.args)?;
-            ways.extend(of_entry(inspection.ptx()?, SM));
+            ways.extend(Assembled::of_entry(inspection.ptx()?, SM));
         }
         self.counting.jit.inspect(launch.kernel, launch.args)?;
         let ways = ways.try_into().ok();
@@ -46,6 +46,7 @@ fn machine_code_of_strangers_is_what_is_recorded() -> kiln::Result<()> {
     let counting = Counting::new()?;
     let of = "without checks | with checks";
     let mut table = format!("{}: {of} | {}\n", HEAD.trim_end(), left::HEAD);
+    let (mut rows, mut assembled) = (Vec::new(), Vec::new());
     for stranger in STRANGERS {
         let mut look = Look {
             jits: &jits,
@@ -53,11 +54,17 @@ fn machine_code_of_strangers_is_what_is_recorded() -> kiln::Result<()> {
             found: None,
         };
         (stranger.make)(&jits[0], Size::Small)?.run(&mut look)?;
-        let Some(([without, with], left)) = look.found else {
-            println!("no nvdisasm: nothing is compared");
-            return Ok(());
-        };
-        let _ = writeln!(table, "{:32} | {without} | {with} | {left}", stranger.name);
+        let (ways, left) = look.found.expect("there is a ptxas");
+        rows.push((stranger.name, left));
+        assembled.extend(ways);
+    }
+    let Some(machines) = machines(assembled, SM) else {
+        println!("no nvdisasm: nothing is compared");
+        return Ok(());
+    };
+    for ((name, left), ways) in rows.into_iter().zip(machines.chunks(2)) {
+        let ways: Vec<String> = ways.iter().map(Machine::to_string).collect();
+        let _ = writeln!(table, "{name:32} | {} | {left}", ways.join(" | "));
     }
     expect_file!["strangers.txt"].assert_eq(&table);
     Ok(())

@@ -33,7 +33,7 @@ const WAYS: [(&str, &[&str]); 3] = [
 ];
 
 /// As README has it.
-const PROFILE: &str = "[profile.dev.package.\"*\"]\nopt-level = 1\n";
+const PROFILE: &str = "[profile.dev.package]\n\"*\" = { opt-level = 1 }\nkiln-kernel-macro = { opt-level = 0 }\nsyn = { opt-level = 0 }\n";
 
 const BUILD_HELP: &str = "Repair what the compiler reports above";
 
