@@ -6,7 +6,7 @@
 //! the row has another cell, and on one of the others in turn; with `KILN_ASSEMBLE_ALL`, which `cargo xtask soak` sets, on
 //! all. Needs `KILN_PTXAS`, which `cargo xtask test` sets; without it the cells are compiled and not assembled.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -170,23 +170,61 @@ fn compile(text: &str, sm: u32, fast: FastMath) -> Result<String, String> {
     Ok(compiled.code.ptx().expect("PTX").text.to_string())
 }
 
-/// Compiles a row for an open type and assembles it. A row that has nothing for GPUs is refused.
-fn check(def: &IntrinsicDef, open: Scalar, sm: u32) -> Result<(), String> {
+/// The PTX of a row for an open type, which is to be assembled. A row that has nothing for GPUs is refused.
+fn texts(def: &IntrinsicDef, open: Scalar, sm: u32) -> Result<Vec<String>, String> {
     let processor = PtxTarget::for_sm(sm).processor();
     let has_cell = def.cells.iter().any(|cell| cell.family.has(processor));
+    let mut texts = Vec::new();
     if !def.approximations.is_empty() {
-        assemble(&compile(&kernel(def, open), sm, FastMath::FAST)?, sm)?;
+        texts.push(compile(&kernel(def, open), sm, FastMath::FAST)?);
     }
     let compiled = compile(&kernel(def, open), sm, FastMath::NONE);
     // What is asked about the target needs no code.
     let is_answered = matches!(def.known, Some(Known::TargetIsGpu | Known::TargetSm));
-    match has_cell || is_answered || matches!(def.meaning, Meaning::Body(_)) {
-        true => assemble(&compiled?, sm),
-        false => match compiled {
-            Ok(ptx) => Err(format!("it has no cell, and yet it was compiled:\n{ptx}")),
-            Err(error) if error.contains("on NVIDIA GPUs") => Ok(()),
-            Err(error) => Err(error),
-        },
+    match (
+        has_cell || is_answered || matches!(def.meaning, Meaning::Body(_)),
+        compiled,
+    ) {
+        (true, compiled) => texts.push(compiled?),
+        (false, Ok(ptx)) => {
+            return Err(format!("it has no cell, and yet it was compiled:\n{ptx}"));
+        }
+        (false, Err(error)) if error.contains("on NVIDIA GPUs") => {}
+        (false, Err(error)) => return Err(error),
+    }
+    Ok(texts)
+}
+
+/// Kernels to assemble, each with what it is of. Those with the same text before their entry, and architecture, are assembled at
+/// once: a start of `ptxas` takes longer than most of them.
+#[derive(Default)]
+struct Cells(BTreeMap<(u32, String), Vec<(String, String)>>);
+
+impl Cells {
+    fn add(&mut self, what: String, sm: u32, ptx: &str) {
+        let (head, entry) = ptx.split_once(".entry ").expect("a kernel has an entry");
+        let (_, body) = entry.split_once('(').expect("a kernel has parameters");
+        let alike = self.0.entry((sm, head.to_owned())).or_default();
+        alike.push((what, body.to_owned()));
+    }
+
+    /// What `ptxas` has against which of them.
+    fn wrong(&self) -> Vec<String> {
+        let mut wrong = Vec::new();
+        for ((sm, head), cells) in &self.0 {
+            let all = |(n, (_, body)): (usize, &(String, String))| format!(".entry cell{n}({body}");
+            // The head ends with what an entry begins with, `.visible`.
+            let linkage = head.lines().next_back().unwrap_or_default();
+            let kernels: Vec<String> = cells.iter().enumerate().map(all).collect();
+            if assemble(&(head.clone() + &kernels.join(linkage)), *sm).is_ok() {
+                continue;
+            }
+            wrong.extend(cells.iter().filter_map(|(what, body)| {
+                let error = assemble(&format!("{head}.entry cell({body}"), *sm).err()?;
+                Some(format!("{what}: {error}"))
+            }));
+        }
+        wrong
     }
 }
 
@@ -318,15 +356,20 @@ fn every_row_assembles() {
         let types = choices(def).into_iter();
         types.map(move |open| (def, open))
     });
+    let mut cells = Cells::default();
     for (turn, (def, open)) in cases.enumerate() {
         for sm in architectures(def, turn) {
             count += 1;
-            if let Err(error) = check(def, open, sm) {
-                let of = open.name();
-                wrong.push(format!("{} of {of} for sm_{sm}: {error}", def.name));
+            let what = format!("{} of {} for sm_{sm}", def.name, open.name());
+            match texts(def, open, sm) {
+                Ok(texts) => texts
+                    .iter()
+                    .for_each(|ptx| cells.add(what.clone(), sm, ptx)),
+                Err(error) => wrong.push(format!("{what}: {error}")),
             }
         }
     }
+    wrong.extend(cells.wrong());
     assert!(
         wrong.is_empty(),
         "{} of {count}:\n{}",
@@ -356,6 +399,30 @@ fn ptx(body: &str) -> String {
 /// How often `what` is in the PTX of a body.
 fn count(body: &str, what: &str) -> usize {
     ptx(body).matches(what).count()
+}
+
+#[test]
+fn what_does_not_assemble_is_named_and_nothing_else() {
+    if std::env::var_os("KILN_PTXAS").is_none() {
+        println!("no ptxas: nothing is assembled");
+        return;
+    }
+    let right = ptx("store %0, %1");
+    let mut cells = Cells::default();
+    for (what, text) in [
+        ("one", &right),
+        ("two", &right.replace("ret;", "retired;")),
+        ("three", &right),
+    ] {
+        cells.add(what.to_owned(), 90, text);
+    }
+    let [wrong] = &cells.wrong()[..] else {
+        panic!("one is wrong: {:?}", cells.wrong());
+    };
+    assert!(
+        wrong.starts_with("two: ") && wrong.contains("retired"),
+        "{wrong}"
+    );
 }
 
 #[test]
