@@ -71,6 +71,7 @@ pub(crate) fn soak(args: &[String]) -> Result<()> {
         .and(whole("--test=suite", "kiln-tests", &["--include-ignored"]))
         .and(whole("--test=behavior", "kiln-tests", &["rows"]))
         .and(whole("--tests", "kiln-random", &[]))
+        .and(whole("--tests", "kiln-random-functions", &[]))
         .and(whole("--test=kernels", "kiln-random", &["--ignored"]))
 }
 

@@ -368,7 +368,7 @@ impl Writer {
         self.bind(&v, Ty::I32, false);
     }
 
-    /// A call of a function of `tests/functions.rs`.
+    /// A call of a function of `functions.rs`.
     fn helper(&mut self) {
         let value = self.expressions.of(Ty::I32, 2, true);
         let name = self.name("v");

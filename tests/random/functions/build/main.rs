@@ -1,4 +1,4 @@
-//! Writes random Rust functions for `tests/functions.rs`, which runs them on the host and through the
+//! Writes random Rust functions for `functions.rs`, which runs them on the host and through the
 //! JIT. rustc has to see them, so they are made before the test is compiled.
 //!
 //! The seeds are fixed, so that a build says the same twice. `KILN_FUNCTIONS_SEED` (the first seed) and
@@ -6,7 +6,7 @@
 //! function has its seed in its name, and depends on nothing else: one that failed comes back alone with
 //! its seed and a count of 1.
 
-#[path = "../src/random.rs"]
+#[path = "../../src/random.rs"]
 #[allow(dead_code, reason = "the library uses all of it")]
 mod random;
 
@@ -21,7 +21,7 @@ const FUNCTIONS: u64 = 120;
 
 fn main() -> Result<()> {
     println!("cargo::rerun-if-changed=build");
-    println!("cargo::rerun-if-changed=src/random.rs");
+    println!("cargo::rerun-if-changed=../src/random.rs");
     let first = number("KILN_FUNCTIONS_SEED", 0)?;
     let count = number("KILN_FUNCTIONS_COUNT", FUNCTIONS)?;
     let folder = std::env::var_os("OUT_DIR").ok_or_else(|| Error::other("cargo sets OUT_DIR"))?;

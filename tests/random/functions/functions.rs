@@ -172,7 +172,7 @@ fn compare(device: Device) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!(
             "{}\none alone, random_S: KILN_FUNCTIONS_SEED=S KILN_FUNCTIONS_COUNT=1 cargo test \
-             -p kiln-random --test random-functions",
+             -p kiln-random-functions",
             failed.join("\n")
         )),
     }
