@@ -20,6 +20,7 @@ chapter![
     loops_that_threads_return_from,
     breaks_and_continues_around_barriers,
     values_that_live_across_barriers,
+    sums_used_behind_a_barrier,
     private_arrays_across_barriers,
     parity_of_a_thread,
     loops_steered_by_votes_of_the_block,
@@ -569,6 +570,39 @@ fn values_that_live_across_barriers(jit: &Jit) -> Outcome {
         }
         mix(&mut v, 5, 0);
         v
+    })
+}
+
+/// How many sums of two there are in [`sums_behind`]: what they are made of takes ten registers more than they do.
+const SUMS: u32 = 10;
+
+/// Sums of what a thread has read that only some threads use, and behind a barrier: for a GPU they are computed before it, as
+/// their summands have no other use (`sums_over_barrier` of `tests/nvcc/micro.rs`).
+pub fn sums_behind(k: &KernelBuilder) {
+    let p = parts(k);
+    let begin = k.block_idx().x() * p.n;
+    let read = |distance: u32| p.x.at(begin + (p.t + distance) % p.n).get();
+    let sums: Vec<Val<'_>> = (0..SUMS).map(|j| read(2 * j) + read(2 * j + 1)).collect();
+    let next = p.exchange(sums[0]);
+    p.out.set(next);
+    k.if_((p.t % 3).eq(0u32), || {
+        let sums = sums.iter().copied();
+        p.out.set(sums.fold(next, |all, sum| all * 31u32 + sum));
+    });
+}
+
+fn sums_used_behind_a_barrier(jit: &Jit) -> Outcome {
+    check(jit, sums_behind, &SIZES, any, |x| {
+        let n = x.len();
+        let sum = |t: usize, j: usize| x[(t + 2 * j) % n].wrapping_add(x[(t + 2 * j + 1) % n]);
+        let next = |t: usize| sum((t + 1) % n, 0);
+        let all = |t: usize| {
+            let sums = (0..SUMS as usize).map(|j| sum(t, j));
+            sums.fold(next(t), |all, sum| all.wrapping_mul(31).wrapping_add(sum))
+        };
+        (0..n)
+            .map(|t| if t % 3 == 0 { all(t) } else { next(t) })
+            .collect()
     })
 }
 
