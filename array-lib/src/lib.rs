@@ -61,6 +61,7 @@ mod reduce;
 mod scan;
 mod scatter;
 mod search;
+mod segments;
 mod several;
 mod shape;
 mod signature;
@@ -105,13 +106,13 @@ pub mod macros {
         closure7, closure8,
     };
 
-    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]` and `device!` in this crate itself.
+    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]`, `#[derive(KernelType)]` and `device!` in this crate itself.
     pub(crate) use kiln_device_stdlib::plain::{memory::shared_memory, operator::*, resolve::*};
     pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
     pub(crate) use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
     pub(crate) use kiln_jit_core::error::Error;
     pub(crate) use kiln_jit_core::front::macros::*;
-    pub(crate) use kiln_jit_core::ir::{Type, TypeTable};
+    pub(crate) use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};
     pub(crate) use kiln_jit_core::jit::{Jit, Recording};
     pub(crate) use kiln_jit_core::launch::LaunchConfig;
     pub(crate) use kiln_jit_core::runtime::Part;

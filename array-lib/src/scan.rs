@@ -14,6 +14,7 @@ mod select;
 
 use kiln_jit_core::build::Kernel;
 
+use crate::function::Applied;
 use crate::layout::axis_of;
 use crate::{Array, ArrayError, Element, ElementFn, NumberElement, Result, Shape};
 
@@ -116,6 +117,11 @@ fn along<T: Element>(
     let rows = last.len().checked_div(row).unwrap_or(0);
     let scanned = scan_rows(&last.contiguous()?.reshape((rows, row))?)?;
     scanned.reshape(dims)?.swap_axes(axis, -1)
+}
+
+/// The running folds of a vector.
+pub(crate) fn running<T: Element>(x: &Array<T>, op: &Applied) -> Result<Array<T>> {
+    along(x, (0, Op::By(op)), None, |x| any::rows(x, op, None))
 }
 
 impl<T: Element> Array<T> {
