@@ -189,6 +189,7 @@ macro_rules! reductions {
     )*) => {$(
         impl $(<$t: $bound $(+ $more)?>)? Expr<$element> {$(
             $(#[$doc])*
+            #[track_caller]
             pub fn $name $(<$u: $of>)? (&self $(, $arg: $ty)*) -> Result<$result> {
                 let $x = self;
                 $body
@@ -196,6 +197,7 @@ macro_rules! reductions {
         )*}
         impl $(<$t: $bound $(+ $more)?>)? Array<$element> {$(
             $(#[$doc])*
+            #[track_caller]
             pub fn $name $(<$u: $of>)? (&self $(, $arg: $ty)*) -> Result<$result> {
                 self.expr().$name $(::<$u>)? ($($arg),*)
             }
