@@ -339,7 +339,7 @@ fn running_folds(jit: &Jit) -> Outcome {
         let array = arrays.array(x.clone(), dims)?;
         for axis in 0..2 {
             let stride = [dims[1], 1][axis];
-            let is_first = |i: usize| i / stride % dims[axis] == 0;
+            let is_first = |i: usize| (i / stride).is_multiple_of(dims[axis]);
             let (mut expected, mut before) = (x.clone(), vec![SAME; x.len()]);
             for i in (0..x.len()).filter(|i| !is_first(*i)) {
                 before[i] = expected[i - stride];

@@ -68,7 +68,7 @@ fn values_are_written_along_each_dimension(jit: &Jit) -> Outcome {
     let mut x = arrays.arange(0i32, 12, 1)?.reshape((3, 4))?.t();
     let values = arrays.arange(100i32, 112, 1)?.reshape((3, 4))?.flip(1)?;
     let to = arrays.vector(vec![9u32, 2, 9, 0])?.slice(s![1..;2])?;
-    x.scatter(&to, 1, &values.slice(s![..2, ..])?.t())?;
+    x.scatter(&to, 1, values.slice(s![..2, ..])?.t())?;
     assert_eq!(
         x.to_vec()?,
         [107, 4, 103, 106, 5, 102, 105, 6, 101, 104, 7, 100]
@@ -159,7 +159,7 @@ fn what_is_shared_stays_as_it_is(jit: &Jit) -> Outcome {
     let mut x = arrays.vector(vec![3u32, 2, 1, 0])?;
     let (clone, part) = (x.clone(), x.slice(s![1..3])?);
     // An array is also its own indices and values.
-    x.scatter(&x.clone(), 0, &x.clone())?;
+    x.scatter(&x.clone(), 0, x.clone())?;
     assert_eq!(
         (x.to_vec()?, clone.to_vec()?),
         (vec![0, 1, 2, 3], vec![3, 2, 1, 0])
