@@ -181,6 +181,7 @@ impl Array<bool> {
     ///
     /// # Errors
     /// As [`Array::compress`].
+    #[track_caller]
     pub fn nonzero(&self) -> Result<Array<u32>> {
         self.arrays.indices(self.shape()).eval()?.compress(self)
     }

@@ -315,6 +315,14 @@ pub enum ArrayError {
         /// How many it may have.
         most: usize,
     },
+    /// An operation of an expression that cannot be done, of which whoever computes the expression is told.
+    #[error("{why} ({at})")]
+    Operation {
+        /// Why not.
+        why: Box<ArrayError>,
+        /// Where the operation is written.
+        at: &'static std::panic::Location<'static>,
+    },
     /// A fold that has no result without elements.
     #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]
     Empty {
