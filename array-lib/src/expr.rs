@@ -32,6 +32,18 @@ pub(crate) enum Unfit {
     Items(usize, Shape),
     /// A weight of more elements than the array has along a dimension.
     Window(usize, usize, Shape),
+    /// What an operation that is written there cannot do.
+    At(Box<Unfit>, &'static Location<'static>),
+}
+
+impl Unfit {
+    /// With the place of the operation, which whoever computes the expression, elsewhere, is told.
+    pub(crate) fn at(self, place: &'static Location<'static>) -> Unfit {
+        match self {
+            Unfit::Shape(mismatch) => Unfit::Shape(mismatch.at(place)),
+            unfit => Unfit::At(Box::new(unfit), place),
+        }
+    }
 }
 
 impl From<Unfit> for ArrayError {
@@ -48,6 +60,10 @@ impl From<Unfit> for ArrayError {
             },
             Unfit::Items(items, shape) => ArrayError::Items { items, shape },
             Unfit::Window(count, axis, shape) => ArrayError::Window { count, axis, shape },
+            Unfit::At(unfit, at) => ArrayError::Operation {
+                why: Box::new(ArrayError::from(*unfit)),
+                at,
+            },
         }
     }
 }

@@ -12,9 +12,12 @@ use crate::scan::counted;
 use crate::signature::{Signature, Word};
 use crate::{Array, Arrays, Element, IntegerElement, Result, Shape};
 
+/// What a fault says of an index that is not there.
+pub(crate) const BEYOND: &str = "an index is beyond the array";
+
 impl Arrays {
     /// A kernel of this crate for elements of this type.
-    fn named<T: Element>(
+    pub(crate) fn named<T: Element>(
         &self,
         name: &'static str,
         describe: impl FnOnce(&KernelBuilder),
@@ -27,11 +30,17 @@ impl Arrays {
         self.named::<T>("take", |k| {
             let out = k.slice_mut("out", k.ty::<T>());
             let (x, from) = (k.slice("x", k.ty::<T>()), k.slice("from", k.ty::<u32>()));
-            let row = k.param("row", k.ty::<u32>());
+            let (row, rows) = (
+                k.param("row", k.ty::<u32>()),
+                k.param("rows", k.ty::<u32>()),
+            );
             let i = k.global_id().x();
             k.if_(i.lt(out.len()), || {
                 let at = i / row;
-                out.at(i).set(x.at(from.at(at) * row + (i - at * row)));
+                let index = from.at(at).get();
+                // A product of a large one and `row` could be a place in the array.
+                k.assert(index.lt(rows), BEYOND);
+                out.at(i).set(x.at(index * row + (i - at * row)));
             });
         })
     }
@@ -90,6 +99,7 @@ impl<T: Element> Array<T> {
                 first.as_part()?.into_arg(),
                 from.as_part()?.into_arg(),
                 (row as u32).into_arg(),
+                (first.dims()[0] as u32).into_arg(),
             ];
             self.arrays
                 .jit()
@@ -171,6 +181,7 @@ impl Array<bool> {
     ///
     /// # Errors
     /// As [`Array::compress`].
+    #[track_caller]
     pub fn nonzero(&self) -> Result<Array<u32>> {
         self.arrays.indices(self.shape()).eval()?.compress(self)
     }

@@ -59,7 +59,9 @@ mod read;
 mod recorded;
 mod reduce;
 mod scan;
+mod scatter;
 mod search;
+mod segments;
 mod several;
 mod shape;
 mod signature;
@@ -86,6 +88,7 @@ pub use npy::FileElement;
 pub use number::{FloatElement, IntegerElement, NumberElement, SignedElement};
 pub use ops::where_;
 pub use random::{RandomElement, RandomInteger};
+pub use scatter::AtomicElement;
 pub use search::Side;
 pub use several::{OutputOf, Outputs, eval_all};
 pub use shape::{IntoShape, Shape, ShapeMismatch};
@@ -103,13 +106,13 @@ pub mod macros {
         closure7, closure8,
     };
 
-    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]` and `device!` in this crate itself.
+    // For `#[kernel]`, `#[device_fn]`, `#[derive(KernelView)]`, `#[derive(KernelType)]` and `device!` in this crate itself.
     pub(crate) use kiln_device_stdlib::plain::{memory::shared_memory, operator::*, resolve::*};
     pub(crate) use kiln_jit_core::args::packed::{Packing, Parameters, field_key};
     pub(crate) use kiln_jit_core::args::{Arg, IntoArg, ReadSlot, RecordedValue, SlotMut};
     pub(crate) use kiln_jit_core::error::Error;
     pub(crate) use kiln_jit_core::front::macros::*;
-    pub(crate) use kiln_jit_core::ir::{Type, TypeTable};
+    pub(crate) use kiln_jit_core::ir::{Constant, Type, TypeForm, TypeTable};
     pub(crate) use kiln_jit_core::jit::{Jit, Recording};
     pub(crate) use kiln_jit_core::launch::LaunchConfig;
     pub(crate) use kiln_jit_core::runtime::Part;
@@ -311,6 +314,14 @@ pub enum ArrayError {
         shape: Shape,
         /// How many it may have.
         most: usize,
+    },
+    /// An operation of an expression that cannot be done, of which whoever computes the expression is told.
+    #[error("{why} ({at})")]
+    Operation {
+        /// Why not.
+        why: Box<ArrayError>,
+        /// Where the operation is written.
+        at: &'static std::panic::Location<'static>,
     },
     /// A fold that has no result without elements.
     #[error("{operation} of no elements: an array of shape {shape} has none where they are folded")]

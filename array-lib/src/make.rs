@@ -1,5 +1,7 @@
 //! Arrays that are made: of values of the host, of a rule, of a buffer.
 
+use std::panic::Location;
+
 use kiln_jit_core::build::Val;
 use kiln_jit_core::runtime::Buffer;
 
@@ -185,6 +187,7 @@ impl Arrays {
     ///
     /// # Errors
     /// As [`Expr::eval`].
+    #[track_caller]
     pub fn arange<T: NumberElement>(&self, start: T, end: T, step: T) -> Result<Array<T>> {
         let (first, last, by) = (start.to_f64(), end.to_f64(), step.to_f64());
         let count = ((last - first) / by).ceil();
@@ -196,6 +199,7 @@ impl Arrays {
     ///
     /// # Errors
     /// As [`Expr::eval`].
+    #[track_caller]
     pub fn linspace<T: FloatElement>(&self, start: T, end: T, count: usize) -> Result<Array<T>> {
         let last = count.saturating_sub(1) as u32;
         let operation = ElementFn::operation("linspace", |[i, last, start, end]: [Val<'_>; 4]| {
@@ -210,6 +214,7 @@ impl Arrays {
     ///
     /// # Errors
     /// As [`Expr::eval`].
+    #[track_caller]
     pub fn eye<T: NumberElement>(&self, size: usize) -> Result<Array<T>> {
         let (row, column) = (
             self.coordinates((size, size), 0),
@@ -233,12 +238,14 @@ impl Arrays {
     ///
     /// # Errors
     /// As [`Expr::eval`].
+    #[track_caller]
     pub fn from_fn<T: Element, const N: usize>(
         &self,
         shape: [usize; N],
         f: ElementFn<([u32; N],), T>,
     ) -> Result<Array<T>> {
-        let along = |axis: usize| self.coordinates(shape, axis as isize);
+        let place = Location::caller();
+        let along = |axis: usize| self.coordinates_at(shape, axis as isize, place);
         if N == 0 {
             let shape = shape.to_vec();
             return Err(ArrayError::Order {
@@ -271,31 +278,42 @@ impl Arrays {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn indices(&self, shape: impl IntoShape) -> Expr<u32> {
-        self.place(Layout::dense(shape.into_shape()))
+        self.place(Layout::dense(shape.into_shape()), Location::caller())
     }
 
     /// The index of each element along a dimension; [`Arrays::indices`] has an example. It is an error of what is
     /// computed if there is no such dimension.
+    #[track_caller]
     pub fn coordinates(&self, shape: impl IntoShape, axis: isize) -> Expr<u32> {
+        self.coordinates_at(shape, axis, Location::caller())
+    }
+
+    fn coordinates_at(
+        &self,
+        shape: impl IntoShape,
+        axis: isize,
+        place: &'static Location<'static>,
+    ) -> Expr<u32> {
         let mut layout = Layout::dense(shape.into_shape());
         match axis_of(axis, &layout.shape) {
             Ok(axis) => {
                 let along = |(at, stride): (usize, &mut isize)| *stride = isize::from(at == axis);
                 layout.strides.iter_mut().enumerate().for_each(along);
-                self.place(layout)
+                self.place(layout, place)
             }
             Err(_) => {
-                let unfit = Unfit::Axis(axis, layout.shape.clone());
+                let unfit = Unfit::Axis(axis, layout.shape.clone()).at(place);
                 Expr::new(Node::Place(layout), 1, Some(self.clone()), Err(unfit))
             }
         }
     }
 
-    fn place(&self, layout: Layout) -> Expr<u32> {
+    fn place(&self, layout: Layout, place: &'static Location<'static>) -> Expr<u32> {
         let shape = match layout.len() <= u32::MAX as usize {
             true => Ok(layout.shape.clone()),
-            false => Err(Unfit::ManyIndices(layout.shape.clone())),
+            false => Err(Unfit::ManyIndices(layout.shape.clone()).at(place)),
         };
         Expr::new(Node::Place(layout), 1, Some(self.clone()), shape)
     }

@@ -3,6 +3,7 @@
 //! A neighbour is an expression, so that a stencil is one kernel whatever it is made of. The array is read where the result's
 //! index and the distance say; the border says what stands where there is no element.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use kiln_jit_core::build::Val;
@@ -166,8 +167,9 @@ impl<T: Element> Array<T> {
     ///
     /// It is an error of what is computed if there are more or fewer distances than dimensions, or more than 2^30 elements
     /// along one of them.
+    #[track_caller]
     pub fn neighbor(&self, by: impl AsRef<[isize]>, border: Border<T>) -> Expr<T> {
-        let (by, dims) = (by.as_ref(), self.dims());
+        let (by, dims, place) = (by.as_ref(), self.dims(), Location::caller());
         let shape = match self.narrow("a neighbour") {
             Err(unfit) => Err(unfit),
             Ok(()) if by.len() != dims.len() => Err(Unfit::Items(by.len(), self.shape().clone())),
@@ -176,6 +178,7 @@ impl<T: Element> Array<T> {
             }
             Ok(()) => Ok(self.shape().clone()),
         };
+        let shape = shape.map_err(|unfit| unfit.at(place));
         let mut reads = Reads::of(self);
         reads.args.push(Arc::new(Node::Place(self.layout.clone())));
         if let Border::Value(value) = border {
@@ -267,8 +270,9 @@ impl<T: NumberElement> Array<T> {
     /// [`Convolved::Valid`].
     #[track_caller]
     pub fn convolve(&self, weights: &Array<T>, which: Convolved) -> Expr<T> {
-        let place = std::panic::Location::caller();
-        let shape = self.convolved(weights, which, place);
+        let place = Location::caller();
+        let shape = self.convolved(weights, which);
+        let shape = shape.map_err(|unfit| unfit.at(place));
         let mut reads = Reads::of(self);
         reads.with(weights);
         reads.number(self.layout.offset as u32);
@@ -297,19 +301,14 @@ impl<T: NumberElement> Array<T> {
         reads.apply((&self.arrays, shape), name, convolved::<T>)
     }
 
-    fn convolved(
-        &self,
-        weights: &Array<T>,
-        which: Convolved,
-        place: &'static std::panic::Location<'static>,
-    ) -> Result<Shape, Unfit> {
+    fn convolved(&self, weights: &Array<T>, which: Convolved) -> Result<Shape, Unfit> {
         self.narrow("a convolution")?;
         weights.narrow("a convolution")?;
         if self.rank() != weights.rank() || weights.is_empty() || self.rank() == 0 {
             return Err(Unfit::Shape(crate::ShapeMismatch {
                 left: self.shape().clone(),
                 right: weights.shape().clone(),
-                at: Some(place),
+                at: None,
             }));
         }
         let dims = self.dims().iter().zip(weights.dims()).enumerate();

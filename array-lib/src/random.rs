@@ -127,6 +127,7 @@ impl Arrays {
     ///
     /// # Errors
     /// A range without integers.
+    #[track_caller]
     pub fn integers<T: RandomInteger>(
         &self,
         shape: impl IntoShape,
@@ -163,6 +164,7 @@ impl Arrays {
     ///
     /// # Errors
     /// Those of [`Array::sort`](crate::Array::sort).
+    #[track_caller]
     pub fn permutation(&self, count: usize, seed: u64) -> Result<Array<u32>> {
         // Keys of 64 bits: that two of them are alike does not happen.
         self.integers(count, 0..u64::MAX, seed)?.eval()?.argsort(0)
@@ -186,6 +188,7 @@ impl Arrays {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn uniform<T: RandomElement>(&self, shape: impl IntoShape, seed: u64) -> Expr<T> {
         T::uniform(self.indices(shape), seed)
     }
@@ -203,6 +206,7 @@ impl Arrays {
     /// # Ok(())
     /// # }
     /// ```
+    #[track_caller]
     pub fn normal<T: RandomElement>(&self, shape: impl IntoShape, seed: u64) -> Expr<T> {
         T::normal(self.indices(shape), seed)
     }

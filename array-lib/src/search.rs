@@ -1,19 +1,16 @@
-//! Elements that are looked up: by their numbers along a dimension, by their order, in segments.
+//! Elements that are looked up: by their numbers along a dimension, and by their order.
 
 use std::sync::Arc;
 
 use kiln_jit_core::build::Val;
-use kiln_jit_core::ir::{Type, Unroll};
 
 use crate::expr::Node;
-use crate::function::{FunctionName, NodeFn};
+use crate::function::FunctionName;
 use crate::layout::axis_of;
 use crate::neighbor::Reads;
 use crate::slice::SliceItem;
 use crate::sort::SortElement;
-use crate::{
-    Array, ArrayError, Element, ElementFn, Expr, IntoExpr, NumberElement, Result, Shape, where_,
-};
+use crate::{Array, ArrayError, Element, Expr, IntoExpr, NumberElement, Result, Shape, where_};
 
 /// On which side of equal elements a value goes.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -83,8 +80,7 @@ impl<T: Element> Array<T> {
         let name = Some(FunctionName::Operation("take_along".into()));
         Ok(reads.apply((&self.arrays, Ok(shape)), name, |args| {
             let (at, n, by) = (args[2], args[3], args[4]);
-            at.builder()
-                .assert(at.lt(n), "an index is beyond the array");
+            at.builder().assert(at.lt(n), crate::indexed::BEYOND);
             args[0].at(args[1] + at * by).get()
         }))
     }
@@ -137,91 +133,6 @@ impl<T: Element> Array<T> {
         dims[axis] = dims[axis].saturating_mul(here);
         repeated.reshape(dims.as_slice())
     }
-
-    /// Each segment of a vector folded: from each of the starts up to the next, the last one to the end (NumPy's
-    /// `ufunc.reduceat`, of starts that do not fall): an expression. A thread folds a segment, one element after the other,
-    /// so `op` need not be commutative. What begins where the next does, or beyond the end, is the neutral element.
-    ///
-    /// ```
-    /// use kiln::prelude::*;
-    ///
-    /// # fn main() -> kiln::Result<()> {
-    /// let arrays = Arrays::new(&Jit::new()?);
-    /// let x = arrays.vector(vec![1, 2, 3, 4, 5])?;
-    /// let starts = arrays.vector(vec![0u32, 2, 2])?;
-    /// let sums = x.reduce_segments(&starts, device!(|a, b| a + b), 0)?;
-    /// assert_eq!(sums.eval()?.to_vec()?, [3, 0, 12]);
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    /// What is no vector, or has 2^32 elements or more.
-    pub fn reduce_segments(
-        &self,
-        starts: &Array<u32>,
-        op: ElementFn<(T, T), T>,
-        identity: T,
-    ) -> Result<Expr<T>> {
-        self.vector("the elements of segments", 0)?;
-        starts.vector("the starts of segments", 0)?;
-        let mut reads = Reads::of(self);
-        reads.with(starts);
-        reads.coordinate(&self.arrays, starts.shape(), 0);
-        let numbers = [
-            self.len() as u32,
-            self.layout.offset as u32,
-            self.strides()[0] as u32,
-            starts.len() as u32,
-            starts.layout.offset as u32,
-            starts.strides()[0] as u32,
-        ];
-        numbers.into_iter().for_each(|number| reads.number(number));
-        reads.number(identity);
-        let captures = op.applied.captures.iter();
-        let captures = captures.map(|number| Arc::new(Node::Scalar(number.clone())));
-        reads.args.extend(captures);
-        let name = op.applied.name.as_ref();
-        let name = name.map(|name| FunctionName::Operation(format!("segment of {name:?}")));
-        let describe = op.applied.describe.clone();
-        let at = (&self.arrays, Ok(starts.shape().clone()));
-        Ok(reads.apply(at, name, move |args| {
-            segment(args, args[0].builder().ty::<T>(), &*describe)
-        }))
-    }
-}
-
-/// Of a vector and starts of segments, the number of a segment, of both vectors the length, the first and how far it is
-/// to the next, and the neutral element, behind which is what `op` captures: the segment folded.
-fn segment<'k>(args: &[Val<'k>], ty: Type, op: &NodeFn) -> Val<'k> {
-    let [
-        x,
-        starts,
-        number,
-        len,
-        first,
-        by,
-        count,
-        starts_first,
-        starts_by,
-        identity,
-        captures @ ..,
-    ] = args
-    else {
-        // There are as many as are passed above.
-        return args[0];
-    };
-    let k = x.builder();
-    let start = |number: Val<'k>| starts.at(*starts_first + number * *starts_by).get();
-    let end = k.var("end", *len);
-    let next = *number + 1u32;
-    k.if_(next.lt(*count), || end.set(start(next).min(*len)));
-    let sum = k.var("folded", identity.cast(ty));
-    k.for_loop(start(*number), end.get(), 1u32, Unroll::Auto, |i| {
-        let element = x.at(*first + i * *by).get();
-        sum.set(op(&[&[sum.get(), element], captures].concat()));
-    });
-    sum.get()
 }
 
 impl<T: NumberElement> Array<T> {
@@ -294,7 +205,7 @@ impl<T: NumberElement> Array<T> {
 }
 
 /// Of a vector, its length, the first element, how far it is to the next, and a value: where that goes.
-fn search<'k>(args: &[Val<'k>], side: Side) -> Val<'k> {
+pub(crate) fn search<'k>(args: &[Val<'k>], side: Side) -> Val<'k> {
     let (x, len, first, by, value) = (args[0], args[1], args[2], args[3], args[4]);
     let k = x.builder();
     // NaN, the only one that is not itself, is behind all.

@@ -13,7 +13,7 @@ pub use keys::SortElement;
 use kiln_jit_core::build::Val;
 
 use crate::layout::axis_of;
-use crate::{Array, ArrayError, Element, ElementFn, FloatElement, Result, broadcast};
+use crate::{Array, ArrayError, Element, ElementFn, Expr, FloatElement, Result, broadcast};
 
 impl<T: Element + SortElement> Array<T> {
     /// The elements in order along a dimension, the smallest first, NaNs last (NumPy's `sort`).
@@ -212,16 +212,30 @@ impl<T: Element> Rows<T> {
 impl<T: Element + SortElement> Rows<T> {
     /// Where in the whole the elements are, row by row in the order of each.
     fn places(&self) -> Result<Array<u32>> {
-        let (arrays, len) = (&self.x.arrays, self.x.len());
-        let places = radix::sort_pairs(arrays.jit(), self.x.as_part()?, None, T::BITS)?;
-        let places = arrays.adopt(places, len)?;
-        if self.count() <= 1 {
-            return Ok(places);
-        }
-        let rows = (&places / self.row as u32).eval()?.into_buffer()?;
-        let bits = usize::BITS - (self.count() - 1).leading_zeros();
-        let places = Some(places.into_buffer()?);
-        let places = radix::sort_pairs(arrays.jit(), &rows, places, bits)?;
-        arrays.adopt(places, len)
+        in_groups(&self.x, self.count().saturating_sub(1), |places| {
+            Ok(places / self.row as u32)
+        })
     }
+}
+
+/// Where the elements are, which lie in groups one behind the other, group by group in the order of each; `group` tells
+/// the numbers of the groups of elements that lie in these places, of which `last` is the greatest.
+pub(crate) fn in_groups<T: Element + SortElement>(
+    x: &Array<T>,
+    last: usize,
+    group: impl FnOnce(&Array<u32>) -> Result<Expr<u32>>,
+) -> Result<Array<u32>> {
+    let (arrays, len) = (&x.arrays, x.len());
+    x.counted("sorting", radix::MOST)?;
+    let x = x.contiguous()?;
+    let places = radix::sort_pairs(arrays.jit(), x.as_part()?, None, T::BITS)?;
+    let places = arrays.adopt(places, len)?;
+    if last == 0 {
+        return Ok(places);
+    }
+    let groups = group(&places)?.eval()?.into_buffer()?;
+    let bits = usize::BITS - last.leading_zeros();
+    let places = Some(places.into_buffer()?);
+    let places = radix::sort_pairs(arrays.jit(), &groups, places, bits)?;
+    arrays.adopt(places, len)
 }

@@ -78,6 +78,7 @@ impl<T: NumberElement> Expr<T> {
         value.indexed(u32::MAX)
     }
 
+    #[track_caller]
     fn first(&self, greatest: bool) -> Result<usize> {
         self.some(if greatest {
             "the index of the greatest"
@@ -94,6 +95,7 @@ impl<T: NumberElement> Expr<T> {
         Ok(index_of::<T>(first).eval()?.item()? as usize)
     }
 
+    #[track_caller]
     fn first_along(&self, axis: isize, greatest: bool) -> Result<Array<u32>> {
         self.some(if greatest {
             "the index of the greatest"
@@ -189,6 +191,7 @@ macro_rules! reductions {
     )*) => {$(
         impl $(<$t: $bound $(+ $more)?>)? Expr<$element> {$(
             $(#[$doc])*
+            #[track_caller]
             pub fn $name $(<$u: $of>)? (&self $(, $arg: $ty)*) -> Result<$result> {
                 let $x = self;
                 $body
@@ -196,6 +199,7 @@ macro_rules! reductions {
         )*}
         impl $(<$t: $bound $(+ $more)?>)? Array<$element> {$(
             $(#[$doc])*
+            #[track_caller]
             pub fn $name $(<$u: $of>)? (&self $(, $arg: $ty)*) -> Result<$result> {
                 self.expr().$name $(::<$u>)? ($($arg),*)
             }

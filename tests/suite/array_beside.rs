@@ -170,8 +170,11 @@ fn what_has_no_neighbors(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let x = arrays.ones::<f32>((2, 3))?;
     let refused = |result: kiln::array::Expr<f32>, text: expect_test::Expect| {
-        let error = result.eval().expect_err("it is refused");
-        text.assert_eq(&error.to_string());
+        let error = result.eval().expect_err("it is refused").to_string();
+        // With the line at which it is written.
+        let (why, at) = error.rsplit_once(" (").expect("there is one");
+        assert!(at.contains("array_beside.rs:"), "{at}");
+        text.assert_eq(why);
     };
     refused(
         x.neighbor([1], Border::Clamp),

@@ -235,7 +235,11 @@ fn more_elements_than_indices(jit: &Jit) -> Outcome {
         ],
     );
     let many = |result: Result<Array<u32>, ArrayError>| {
-        let error = result.expect_err("it is refused");
+        // Of an expression it is told with the line of the operation.
+        let error = match result.expect_err("it is refused") {
+            ArrayError::Operation { why, .. } => *why,
+            error => error,
+        };
         assert!(
             matches!(
                 error,

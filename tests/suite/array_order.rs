@@ -1,8 +1,10 @@
 //! Arrays in order, running sums and products: beside the host, for all types, lengths around the sizes of tiles, and dimensions.
 
+use expect_test::expect;
 use half::{bf16, f16};
-use kiln::array::SortElement;
+use kiln::array::{SortElement, keep_dims};
 use kiln::prelude::*;
+use ndarray::{Array3, Axis};
 
 use super::{Outcome, chapter};
 
@@ -19,6 +21,7 @@ chapter![
     quantiles,
     long_running_sums,
     running_folds,
+    folds_in_order,
     products_in_tiles,
 ];
 
@@ -286,7 +289,6 @@ fn long_running_sums(jit: &Jit) -> Outcome {
     Ok(())
 }
 
-/// Beside the fold of the host, exactly: with and without whole tiles, of pairs, transposed.
 /// A function `x -> a x + b` modulo 2^32: one after the other is associative, but not commutative.
 #[derive(Copy, Clone, PartialEq, Debug, KernelType)]
 #[repr(C)]
@@ -303,36 +305,115 @@ fn then(f: Affine, g: Affine) -> Affine {
     }
 }
 
+/// The function that changes nothing.
+const SAME: Affine = Affine { a: 1, b: 0 };
+
+fn affine(i: usize) -> Affine {
+    Affine {
+        a: number(i) as u32 | 1,
+        b: (number(i) >> 32) as u32,
+    }
+}
+
+/// Beside the fold of the host, exactly: with and without whole tiles, of pairs, transposed; and without the last element
+/// of each.
 fn running_folds(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    for n in [0, 1, 14, 15, 16, 3839, 3841, 9000] {
+    let larger = device!(|a: i64, b: i64| a.max(b));
+    for n in [0, 1, 14, 15, 16, 3839, 3840, 3841, 9000] {
         let x: Vec<i64> = (0..n).map(|i| number(i) as i64).collect();
         let mut expected = x.clone();
         for i in 1..n {
             expected[i] = expected[i].max(expected[i - 1]);
         }
-        let largest = arrays.vector(x)?.accumulate(0, device!(|a, b| a.max(b)))?;
+        let array = arrays.vector(x)?;
+        let largest = array.accumulate(0, larger.clone())?;
         assert_eq!(largest.to_vec()?, expected, "{n}");
+        let before = array.accumulate_exclusive(0, larger.clone(), i64::MIN)?;
+        let expected = [i64::MIN].into_iter().chain(expected).take(n);
+        assert!(before.to_vec()?.into_iter().eq(expected), "{n}");
     }
-    for dims in [[1, 5000], [3, 4000], [4000, 3], [130, 36]] {
-        let affine = |i: usize| Affine {
-            a: number(i) as u32 | 1,
-            b: (number(i) >> 32) as u32,
-        };
+    let then = device!(then);
+    for dims in [[1, 5000], [3, 4000], [4000, 3], [130, 36], [0, 3]] {
         let x: Vec<Affine> = (0..dims[0] * dims[1]).map(affine).collect();
         let array = arrays.array(x.clone(), dims)?;
         for axis in 0..2 {
             let stride = [dims[1], 1][axis];
-            let mut expected = x.clone();
-            for i in 0..x.len() {
-                if i / stride % dims[axis] > 0 {
-                    expected[i] = then(expected[i - stride], expected[i]);
-                }
+            let is_first = |i: usize| (i / stride).is_multiple_of(dims[axis]);
+            let (mut expected, mut before) = (x.clone(), vec![SAME; x.len()]);
+            for i in (0..x.len()).filter(|i| !is_first(*i)) {
+                before[i] = expected[i - stride];
+                expected[i] = self::then(before[i], expected[i]);
             }
-            let found = array.accumulate(axis as isize, device!(then))?;
+            let found = array.accumulate(axis as isize, then.clone())?;
             assert_eq!(found.to_vec()?, expected, "{dims:?} {axis}");
+            let found = array.accumulate_exclusive(axis as isize, then.clone(), SAME)?;
+            assert_eq!(found.to_vec()?, before, "{dims:?} {axis}");
         }
     }
+    Ok(())
+}
+
+/// Beside `ndarray`, whose lanes are folded one element after the other.
+fn folds_in_order(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let op = device!(then);
+    let shapes = [
+        [1, 1, 1],
+        [3, 31, 2],
+        [2, 3, 1300],
+        [5, 127, 32],
+        [1, 4100, 1],
+        [2, 0, 3],
+        [0, 2, 2],
+    ];
+    for dims in shapes {
+        let x: Vec<Affine> = (0..dims.iter().product()).map(affine).collect();
+        let (ours, theirs) = (
+            arrays.array(x.clone(), dims)?,
+            Array3::from_shape_vec(dims, x)?,
+        );
+        // Turned, so that views are folded, too.
+        let turned = (
+            ours.permute([2, 0, 1])?,
+            theirs.view().permuted_axes([2, 0, 1]),
+        );
+        for (ours, theirs) in [(ours, theirs.view()), turned] {
+            for axis in 0..3 {
+                let expected = theirs.fold_axis(Axis(axis), SAME, |f, g| self::then(*f, *g));
+                let found = ours.reduce_axis_ordered(axis, op.clone(), SAME)?;
+                assert_eq!(found.dims(), expected.shape(), "{dims:?} {axis}");
+                assert!(
+                    found.to_vec()?.iter().eq(expected.iter()),
+                    "{dims:?} {axis}"
+                );
+            }
+            // Of two dimensions, of which the last is the faster one.
+            let ends = theirs
+                .axis_iter(Axis(1))
+                .map(|part| part.iter().fold(SAME, |f, g| self::then(f, *g)));
+            let found = ours.reduce_axis_ordered(keep_dims([0, 2]), op.clone(), SAME)?;
+            assert_eq!(found.dims(), [1, theirs.shape()[1], 1]);
+            assert!(found.to_vec()?.into_iter().eq(ends), "{dims:?}");
+            let all = theirs.iter().fold(SAME, |f, g| self::then(f, *g));
+            assert_eq!(ours.reduce_ordered(op.clone(), SAME)?, all, "{dims:?}");
+        }
+    }
+    // An expression, whose fold has the same bits each time.
+    let x: Vec<f32> = (0..9000).map(|i| (number(i) >> 40) as f32).collect();
+    let tenths = arrays.vector(x)? / 10.0;
+    let sum = device!(|a: f32, b: f32| a + b);
+    let sums = (0..3).map(|_| Ok(tenths.reduce_ordered(sum.clone(), 0.0)?.to_bits()));
+    let sums: Vec<u32> = sums.collect::<kiln::Result<_>>()?;
+    assert_eq!(sums, [sums[0]; 3]);
+    let running = tenths.eval()?;
+    let running = (0..2).map(|_| Ok(running.accumulate(0, sum.clone())?.to_vec()?));
+    let running: Vec<Vec<f32>> = running.collect::<kiln::Result<_>>()?;
+    assert_eq!(running[0], running[1]);
+    let error = tenths
+        .reduce_axis_ordered(1, sum, 0.0)
+        .expect_err("there is one dimension");
+    expect!["an array of shape 9000 has no dimension 1; it has 1, counted from 0, or from the end by -1 and below"].assert_eq(&error.to_string());
     Ok(())
 }
 

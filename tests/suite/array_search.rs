@@ -9,6 +9,7 @@ chapter![
     values_go_into_an_order,
     histograms_of_edges,
     segments_are_folded,
+    segments_are_scanned,
     elements_along_a_dimension,
     the_largest_and_the_order_of_keys,
     arrays_again_and_again,
@@ -103,6 +104,79 @@ fn segments_are_folded(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// A rotation by so many of four, or a turn round: what does not commute.
+#[device_fn]
+fn turned(a: [i16; 4], b: [i16; 4]) -> [i16; 4] {
+    [
+        a[b[0] as usize],
+        a[b[1] as usize],
+        a[b[2] as usize],
+        a[b[3] as usize],
+    ]
+}
+
+/// Segments of no, one and many elements, some longer than a tile, some before the first start, and beyond the end.
+fn segments_are_scanned(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let op = device!(turned);
+    for (len, starts) in [
+        (0usize, vec![]),
+        (1, vec![]),
+        (1, vec![0]),
+        (33, vec![0u32, 1, 1, 2, 31, 32, 33, 70]),
+        (67, vec![5]),
+        (9001, vec![3, 7, 7, 3000, 8999, 9000]),
+    ] {
+        let turn = |i: usize| [[1i16, 2, 3, 0], [3, 2, 1, 0], [1, 0, 2, 3]][i * i % 7 % 3];
+        let x: Vec<[i16; 4]> = (0..len).map(turn).collect();
+        let mut expected = x.clone();
+        for i in (1..len).filter(|i| !starts.contains(&(*i as u32))) {
+            expected[i] = turned(expected[i - 1], x[i]);
+        }
+        let at = arrays.vector(starts)?;
+        let found = arrays.vector(x)?.accumulate_segments(&at, op.clone())?;
+        assert_eq!(found.to_vec()?, expected, "{len}");
+    }
+    Ok(())
+}
+
+/// Each segment in order beside the host's, of floats with NaNs, by views.
+fn sorts_segments(arrays: &Arrays) -> Outcome {
+    for (len, starts) in [
+        (0usize, vec![0u32]),
+        (31, vec![]),
+        (1000, vec![10u32, 10, 40, 997, 2000]),
+    ] {
+        let host: Vec<f32> = (0..len).map(|i| (i * 7919 % 211) as f32 - 100.0).collect();
+        let host: Vec<f32> = host
+            .into_iter()
+            .map(|x| if x == 7.0 { f32::NAN } else { x })
+            .collect();
+        let ends = starts.iter().copied().chain([len as u32]);
+        let ends: Vec<usize> = ends.map(|end| (end as usize).min(len)).collect();
+        let mut order: Vec<u32> = (0..len as u32).collect();
+        for (start, end) in std::iter::once(0).chain(ends.clone()).zip(ends) {
+            let key = |at: u32| host[at as usize];
+            let less = |a: &u32, b: &u32| {
+                key(*a)
+                    .is_nan()
+                    .cmp(&key(*b).is_nan())
+                    .then(key(*a).total_cmp(&key(*b)))
+            };
+            order[start..end].sort_by(less);
+        }
+        let (x, at) = (
+            arrays.vector(host)?.flip(0)?.copy()?.flip(0)?,
+            arrays.vector(starts)?,
+        );
+        assert_eq!(x.argsort_segments(&at)?.to_vec()?, order, "{len}");
+        let bits = |x: Vec<f32>| x.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+        let sorted = bits(x.sort_segments(&at)?.to_vec()?);
+        assert_eq!(sorted, bits(x.take(&arrays.vector(order)?, 0)?.to_vec()?));
+    }
+    Ok(())
+}
+
 fn elements_along_a_dimension(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let x = arrays.indices((4, 5)).cast::<i32>().eval()?;
@@ -146,7 +220,7 @@ fn the_largest_and_the_order_of_keys(jit: &Jit) -> Outcome {
     let mut want = host[200..400].to_vec();
     want.sort_by_key(|x| x % 7);
     assert_eq!(sorted, want);
-    Ok(())
+    sorts_segments(&arrays)
 }
 
 fn arrays_again_and_again(jit: &Jit) -> Outcome {
@@ -180,6 +254,17 @@ fn what_cannot_be_looked_up(jit: &Jit) -> Outcome {
     assert_eq!(
         text(x.histogram(&arrays.ones(1)?).err()),
         "the edges of a histogram are a vector of at least 2 elements; this is an array of shape 1"
+    );
+    assert_eq!(
+        text(
+            x.accumulate_segments(&arrays.zeros(1)?, device!(|a, b| a + b))
+                .err()
+        ),
+        "the elements of segments are a vector of at least 0 elements; this is an array of shape 2x3"
+    );
+    assert_eq!(
+        text(x.row(0)?.sort_segments(&arrays.zeros((1, 1))?).err()),
+        "the starts of segments are a vector of at least 0 elements; this is an array of shape 1x1"
     );
     assert!(matches!(x.top_k(4, 1), Err(ArrayError::Window { .. })));
     assert!(matches!(x.tile([2]), Err(ArrayError::Items { .. })));

@@ -2,7 +2,7 @@
 
 use expect_test::{Expect, expect};
 use half::f16;
-use kiln::array::{ArrayError, IntoAxes, keep_dims, where_};
+use kiln::array::{ArrayError, Border, Convolved, IntoAxes, Outputs, eval_all, keep_dims, where_};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -21,6 +21,8 @@ chapter![
     blocks_along_rows,
     arrays_of_nothing,
     arrays_as_arguments,
+    errors_name_the_line,
+    errors_of_expressions_name_the_line,
     texts_of_errors,
 ];
 
@@ -399,6 +401,96 @@ fn refused<T>(result: Result<T, ArrayError>, text: Expect) {
     text.assert_eq(&error.to_string());
 }
 
+/// Whoever writes what does not go together is told the line, also of what is computed later, or in between.
+fn errors_name_the_line(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let (x, y) = (arrays.zeros::<f32>((2, 3))?, arrays.zeros::<f32>(2)?);
+    let (mask, by) = (arrays.full(2, true)?, arrays.zeros::<u32>(2)?);
+    let mut z = x.clone();
+    let (line, sum) = (line!(), &x + &y);
+    let later = [sum.eval().err(), (sum + 1.0).sqrt().sum().err()];
+    let first = line!() + 2;
+    let errors = [
+        (2.0 - &x * &y).eval().err(),
+        x.lt(&y).any().err(),
+        x.atan2(&y).eval().err(),
+        x.clamp(0.0, &y).max_axis(0).err(),
+        where_(&mask, &x, 0.0).eval().err(),
+        mask.select(&x, 0.0).eval().err(),
+        broadcast((&x, &y), device!(|x, y| x + y)).eval().err(),
+        eval_all((&x, &y)).err(),
+        (&x, &y).eval_all().err(),
+        x.dot(&y).err(),
+        (&x * 2.0).dot(&y).err(),
+        x.matmul(&x).err(),
+        z.assign(&y).err(),
+        (&y + 1.0).eval_into(&mut z).err(),
+        z.slice_mut(s![1, ..])?.assign(&y).err(),
+        z.scatter(&by, 0, &y).err(),
+        z.scatter_add(&by, 0, &y).err(),
+        x.compress(&mask).err(),
+        x.partition(&mask).err(),
+        x.take_along(&by, 0).err(),
+        x.sort_by_key(&y, 0).err(),
+        x.broadcast_to((3, 3)).err(),
+        x.convolve(&y, Convolved::Full).eval().err(),
+        arrays.concat(0, &[&x, &y]).err(),
+        arrays.stack(0, &[&x, &y]).err(),
+    ];
+    let lines = (first..).take(errors.len()).chain([line; 2]);
+    for (error, line) in errors.into_iter().chain(later).zip(lines) {
+        let error = error.expect("it is refused");
+        let text = error.to_string();
+        assert!(matches!(error, ArrayError::Shape(_)), "{line}: {text}");
+        assert!(
+            text.contains(&format!("array_shapes.rs:{line}:")),
+            "{line}: {text}"
+        );
+    }
+    Ok(())
+}
+
+/// What else an operation of an expression cannot do, which is told where that is computed.
+fn errors_of_expressions_name_the_line(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let (x, y) = (arrays.zeros::<f32>((2, 3))?, arrays.zeros::<f32>(2)?);
+    let wide = arrays.ones::<f32>(1)?.broadcast_to(1 << 33)?;
+    let first_index = device!(|at: [u32; 2]| at[0]);
+    let first = line!() + 2;
+    let errors = [
+        (arrays.coordinates((2, 3), 2) + 1).eval().err(),
+        arrays.indices(1 << 33).max().err(),
+        arrays.uniform::<f32>(1 << 33, 1).sum().err(),
+        wide.argmax().err(),
+        arrays.linspace(0.0f32, 1.0, 1 << 33).err(),
+        arrays.eye::<f32>(1 << 17).err(),
+        arrays.from_fn([1 << 17; 2], first_index).err(),
+        x.neighbor([1], Border::Clamp).sqrt().eval().err(),
+        wide.neighbor([1], Border::Clamp).eval().err(),
+        y.convolve(&x.flatten()?, Convolved::Valid).eval().err(),
+    ];
+    for (error, line) in errors.into_iter().zip(first..) {
+        let error = error.expect("it is refused");
+        let text = error.to_string();
+        assert!(
+            matches!(error, ArrayError::Operation { .. }),
+            "{line}: {text}"
+        );
+        assert!(
+            text.contains(&format!("array_shapes.rs:{line}:")),
+            "{line}: {text}"
+        );
+    }
+    let error = arrays
+        .coordinates((2, 3), 2)
+        .eval()
+        .expect_err("there are two");
+    let text = error.to_string();
+    let why = text.rsplit_once(" (").map(|(why, _)| why);
+    expect!["an array of shape 2x3 has no dimension 2; it has 2, counted from 0, or from the end by -1 and below"].assert_eq(why.unwrap_or_default());
+    Ok(())
+}
+
 fn texts_of_errors(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let x = arrays.zeros::<f32>((2, 3))?;
@@ -466,12 +558,6 @@ fn texts_of_errors(jit: &Jit) -> Outcome {
         arrays.zeros::<f32>(0)?.argmax(),
         expect![
             "the index of the greatest of no elements: an array of shape 0 has none where they are folded"
-        ],
-    );
-    refused(
-        arrays.coordinates((2, 3), 5).eval(),
-        expect![
-            "an array of shape 2x3 has no dimension 5; it has 2, counted from 0, or from the end by -1 and below"
         ],
     );
     let mut z = arrays.zeros::<f32>(3)?;

@@ -22,6 +22,7 @@ mod array_beside;
 mod array_numbers;
 mod array_oracle;
 mod array_order;
+mod array_scatter;
 mod array_search;
 mod array_shapes;
 mod array_sizes;
@@ -167,6 +168,7 @@ pub fn cases() -> Vec<Case> {
         array_numbers::CASES,
         array_oracle::CASES,
         array_order::CASES,
+        array_scatter::CASES,
         array_search::CASES,
         array_shapes::CASES,
         array_sizes::CASES,

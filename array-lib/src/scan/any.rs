@@ -1,5 +1,5 @@
-//! Running folds by any operator along rows: each block folds a tile, what these have left is scanned in the same way,
-//! and each block then goes through its tile once more, from what is before it.
+//! Folds in order by any operator along rows, and running ones: each block folds a tile, what these have left is scanned
+//! in the same way, and each block then goes through its tile once more, from what is before it.
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
@@ -7,6 +7,7 @@ use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::{Type, Unroll};
 
+use super::Pass;
 use crate::function::Applied;
 use crate::signature::{Signature, Word};
 use crate::{Array, Element, Result};
@@ -126,18 +127,19 @@ impl<'k> Scanner<'_, 'k> {
     }
 }
 
-/// The kernel that folds tiles, or the one that goes through them from what is before, if that is passed.
-fn build<T: Element>(op: &Applied, goes_through: bool) -> Result<Kernel, Error> {
-    let name = if goes_through {
-        "scan_tiles"
-    } else {
-        "fold_tiles"
+/// The kernel that folds tiles, or one that goes through them from what is before, which is passed then.
+fn build<T: Element>(op: &Applied, pass: Pass) -> Result<Kernel, Error> {
+    let name = match pass {
+        Pass::Fold => "fold_tiles",
+        Pass::Inclusive => "scan_tiles",
+        Pass::Exclusive => "scan_tiles_before",
     };
     Kernel::build(name, |k| {
         let (ty, shares) = (k.ty::<T>(), Shares::of(size_of::<T>()));
         let (x, out) = (k.slice("x", ty), k.slice_mut("out", ty));
         let (row, tiles) = (k.param("row", Type::U32), k.param("tiles", Type::U32));
-        let before = goes_through.then(|| k.slice("before", ty));
+        let before = (pass != Pass::Fold).then(|| k.slice("before", ty));
+        let identity = (pass == Pass::Exclusive).then(|| k.param("identity", ty));
         let captures = op.declare(k);
         let op = |a, b| (op.describe)(&[&[a, b], captures.as_slice()].concat());
         let (block, thread) = (k.block_idx().x(), k.thread_idx().x());
@@ -166,53 +168,101 @@ fn build<T: Element>(op: &Applied, goes_through: bool) -> Result<Kernel, Error> 
         };
         scanner.begin_with(first.gt(0), || before.at(block - 1u32).get());
         k.barrier();
-        k.for_loop(thread, scanner.count, step, Unroll::Auto, |i| {
-            out.at(at + i).set(scanner.tile.at(i).get());
+        let Some(identity) = identity else {
+            k.for_loop(thread, scanner.count, step, Unroll::Auto, |i| {
+                out.at(at + i).set(scanner.tile.at(i).get());
+            });
+            return;
+        };
+        // Each is that of the next element; the last one of a row is nobody's.
+        k.if_(thread.eq(0) & first.eq(0), || out.at(at).set(identity));
+        let end = scanner.count.min(row - first - 1u32);
+        k.for_loop(thread, end, step, Unroll::Auto, |i| {
+            out.at(at + i + 1u32).set(scanner.tile.at(i).get());
         });
     })
 }
 
 /// The kernel for an operator, found by it.
-fn kernel<T: Element>(x: &Array<T>, op: &Applied, goes_through: bool) -> Result<Kernel> {
-    let name = match goes_through {
-        true => "running fold of tiles",
-        false => "fold of tiles",
+fn kernel<T: Element>(x: &Array<T>, op: &Applied, pass: Pass) -> Result<Kernel> {
+    let name = match pass {
+        Pass::Fold => "fold of tiles",
+        Pass::Inclusive => "running fold of tiles",
+        Pass::Exclusive => "running fold before tiles",
     };
     let mut signature = Signature::reduction::<T>(op);
     signature.add(Word::Named(name, T::FORM.digest()));
-    Ok(x.arrays
-        .kernel(signature, || build::<T>(op, goes_through))?)
+    Ok(x.arrays.kernel(signature, || build::<T>(op, pass))?)
 }
 
-/// The running folds of the rows of a matrix, whose elements lie one after the other.
+/// How many tiles a row has.
+fn tiles<T: Element>(row: usize) -> usize {
+    row.div_ceil(Shares::of(size_of::<T>()).tile() as usize)
+}
+
+/// Launches a kernel for the tiles of the rows of a matrix, to which more is passed than for all of them.
+fn launch<'a, T: Element>(
+    x: &'a Array<T>,
+    (op, pass): (&'a Applied, Pass),
+    to: Arg<'a>,
+    more: impl IntoIterator<Item = Arg<'a>>,
+) -> Result<()> {
+    let (count, row) = (x.dims()[0], x.dims()[1]);
+    let (tiles, threads) = (tiles::<T>(row), Shares::of(size_of::<T>()).threads);
+    let kernel = kernel(x, op, pass)?;
+    let mut args = vec![x.as_part()?.into_arg(), to];
+    args.extend([row as u32, tiles as u32].map(IntoArg::into_arg));
+    args.extend(more);
+    args.extend(op.captures.iter().map(|number| number.arg()));
+    let blocks = (count * tiles) as u32;
+    x.arrays.jit().launch(&kernel, blocks, threads, &args)?;
+    x.arrays.count_launch();
+    Ok(())
+}
+
+/// What the tiles of the rows of a matrix come to.
+fn fold_tiles<T: Element>(x: &Array<T>, op: &Applied) -> Result<Array<T>> {
+    let dims = (x.dims()[0], tiles::<T>(x.dims()[1]));
+    let mut folds = x.arrays.unspecified(dims)?;
+    launch(x, (op, Pass::Fold), folds.owned()?.into_arg(), None)?;
+    Ok(folds)
+}
+
+/// What the rows of a matrix come to, whose elements lie one after the other, in a column; rows have elements.
 ///
 /// # Errors
 /// An operator that cannot be described; no memory; a device that has failed.
-pub(super) fn rows<T: Element>(x: &Array<T>, op: &Applied) -> Result<Array<T>> {
+pub(super) fn fold<T: Element>(x: &Array<T>, op: &Applied) -> Result<Array<T>> {
+    let mut folds = x.clone();
+    while folds.dims()[1] > 1 {
+        folds = fold_tiles(&folds, op)?;
+    }
+    Ok(folds)
+}
+
+/// The running folds of the rows of a matrix, whose elements lie one after the other; with a neutral element those of the
+/// elements before each.
+///
+/// # Errors
+/// An operator that cannot be described; no memory; a device that has failed.
+pub(super) fn rows<T: Element>(
+    x: &Array<T>,
+    op: &Applied,
+    identity: Option<T>,
+) -> Result<Array<T>> {
     let (count, row) = (x.dims()[0], x.dims()[1]);
-    let (arrays, shares) = (&x.arrays, Shares::of(size_of::<T>()));
-    let mut out = arrays.unspecified((count, row))?;
+    let mut out = x.arrays.unspecified((count, row))?;
     if out.is_empty() {
         return Ok(out);
     }
-    let tiles = row.div_ceil(shares.tile() as usize);
-    let (blocks, threads) = ((count * tiles) as u32, shares.threads);
-    let launch = |kernel: &Kernel, to: Arg<'_>, before: Option<Arg<'_>>| {
-        let mut args = vec![x.as_part()?.into_arg(), to];
-        args.extend([row as u32, tiles as u32].map(IntoArg::into_arg));
-        args.extend(before);
-        args.extend(op.captures.iter().map(|number| number.arg()));
-        arrays.jit().launch(kernel, blocks, threads, &args)?;
-        arrays.count_launch();
-        Ok::<_, crate::Error>(())
-    };
     // Of one tile a row there is nothing before.
-    let mut before = arrays.unspecified::<T>((count, tiles))?;
-    if tiles > 1 {
-        launch(&kernel(x, op, false)?, before.owned()?.into_arg(), None)?;
-        before = rows(&before, op)?;
-    }
-    let before = before.as_part()?.into_arg();
-    launch(&kernel(x, op, true)?, out.owned()?.into_arg(), Some(before))?;
+    let before = match tiles::<T>(row) {
+        1 => x.arrays.unspecified::<T>((count, 1))?,
+        _ => rows(&fold_tiles(x, op)?, op, None)?,
+    };
+    let more = [before.as_part()?.into_arg()].into_iter();
+    let more = more.chain(identity.map(IntoArg::into_arg));
+    let pass = Pass::of(identity.is_some());
+    launch(x, (op, pass), out.owned()?.into_arg(), more)?;
     Ok(out)
 }

@@ -10,6 +10,7 @@ use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::{Type, Unroll};
 
+use super::Pass;
 use crate::function::Applied;
 use crate::fused::is_gpu;
 use crate::signature::{Signature, Word};
@@ -118,18 +119,20 @@ impl Lines {
     }
 }
 
-/// The kernel that folds chunks, or, if it `goes_through`, the one that goes along them from what is before each.
-fn build<T: Element>(op: Op<'_>, goes_through: bool) -> Result<Kernel, Error> {
-    let name = match goes_through {
-        true => "scan_lines",
-        false => "fold_lines",
+/// The kernel that folds chunks, or one that goes along them from what is before each.
+fn build<T: Element>(op: Op<'_>, pass: Pass) -> Result<Kernel, Error> {
+    let name = match pass {
+        Pass::Fold => "fold_lines",
+        Pass::Inclusive => "scan_lines",
+        Pass::Exclusive => "scan_lines_before",
     };
     Kernel::build(name, |k| {
         let ty = k.ty::<T>();
         let (x, out) = (k.slice("x", ty), k.slice_mut("out", ty));
         let numbers = ["threads", "along", "inner", "chunks", "chunk"];
         let [threads, along, inner, chunks, chunk] = numbers.map(|name| k.param(name, Type::U32));
-        let before = goes_through.then(|| k.slice("before", ty));
+        let before = (pass != Pass::Fold).then(|| k.slice("before", ty));
+        let identity = (pass == Pass::Exclusive).then(|| k.param("identity", ty));
         let captures = op.captures(k);
         let thread = k.global_id().x();
         k.if_(thread.lt(threads), || {
@@ -138,23 +141,36 @@ fn build<T: Element>(op: Op<'_>, goes_through: bool) -> Result<Kernel, Error> {
             let first = number * chunk;
             let end = (first + chunk).min(along);
             let start = outer * along * inner + place;
-            let fold = k.var("fold", x.at(start + first * inner).get());
+            let head = start + first * inner;
+            let fold = k.var("fold", x.at(head).get());
+            if let Some(identity) = identity {
+                let is_first = number.eq(0);
+                k.if_(is_first, || out.at(head).set(identity));
+            }
             if let Some(before) = &before {
                 k.if_(number.gt(0), || {
                     let before = before.at(thread - inner).get();
                     fold.set(op.apply(&captures, [before, fold.get()]));
+                    if pass == Pass::Exclusive {
+                        out.at(head).set(before);
+                    }
                 });
-                out.at(start + first * inner).set(fold.get());
+            }
+            if pass == Pass::Inclusive {
+                out.at(head).set(fold.get());
             }
             let step = k.lit(Type::U32, 1);
             k.for_loop(first + 1u32, end, step, Unroll::By(UNROLL), |i| {
                 let own = x.at(start + i * inner).get();
+                if pass == Pass::Exclusive {
+                    out.at(start + i * inner).set(fold.get());
+                }
                 fold.set(op.apply(&captures, [fold.get(), own]));
-                if goes_through {
+                if pass == Pass::Inclusive {
                     out.at(start + i * inner).set(fold.get());
                 }
             });
-            if !goes_through {
+            if pass == Pass::Fold {
                 out.at(thread).set(fold.get());
             }
         });
@@ -162,50 +178,104 @@ fn build<T: Element>(op: Op<'_>, goes_through: bool) -> Result<Kernel, Error> {
 }
 
 /// The kernel for an operator, found by it.
-fn kernel<T: Element>(arrays: &Arrays, op: Op<'_>, goes_through: bool) -> Result<Kernel> {
-    let names = match goes_through {
-        true => [
+fn kernel<T: Element>(arrays: &Arrays, op: Op<'_>, pass: Pass) -> Result<Kernel> {
+    let names = match pass {
+        Pass::Fold => ["sums of lines", "products of lines", "fold of lines"],
+        Pass::Inclusive => [
             "running sums of lines",
             "running products of lines",
             "running fold of lines",
         ],
-        false => ["sums of lines", "products of lines", "fold of lines"],
+        Pass::Exclusive => [
+            "running sums before lines",
+            "running products before lines",
+            "running fold before lines",
+        ],
     };
     let signature = op.signature::<T>(names);
-    Ok(arrays.kernel(signature, || build::<T>(op, goes_through))?)
+    Ok(arrays.kernel(signature, || build::<T>(op, pass))?)
 }
 
-/// The running folds of lines of an array whose elements lie one after the other in their order.
+/// Launches a kernel for so many chunks of each line, to which more is passed than for all of them.
+fn launch<'a, T: Element>(
+    x: &'a Array<T>,
+    (lines, chunks): (Lines, usize),
+    (op, pass): (Op<'a>, Pass),
+    to: Arg<'a>,
+    more: impl IntoIterator<Item = Arg<'a>>,
+) -> Result<()> {
+    let kernel = kernel::<T>(&x.arrays, op, pass)?;
+    let (chunk, threads) = (lines.along.div_ceil(chunks), lines.count() * chunks);
+    let numbers = [threads, lines.along, lines.inner, chunks, chunk];
+    let mut args = vec![x.as_part()?.into_arg(), to];
+    args.extend(numbers.map(|number| (number as u32).into_arg()));
+    args.extend(more);
+    if let Op::By(op) = op {
+        args.extend(op.captures.iter().map(|number| number.arg()));
+    }
+    let blocks = threads.div_ceil(BLOCK as usize) as u32;
+    x.arrays.jit().launch(&kernel, blocks, BLOCK, &args)?;
+    x.arrays.count_launch();
+    Ok(())
+}
+
+/// What so many chunks of each line come to: lines of as many elements.
+fn fold_chunks<T: Element>(
+    x: &Array<T>,
+    (lines, chunks): (Lines, usize),
+    op: Op<'_>,
+) -> Result<Array<T>> {
+    let dims = (lines.outer, chunks, lines.inner);
+    let mut folds = x.arrays.unspecified::<T>(dims)?;
+    let to = folds.owned()?.into_arg();
+    launch(x, (lines, chunks), (op, Pass::Fold), to, None)?;
+    Ok(folds)
+}
+
+/// What lines of an array come to, whose elements lie one after the other in their order; lines have elements.
 ///
 /// # Errors
 /// An operator that cannot be described; no memory; a device that has failed.
-pub(super) fn scan<T: Element>(x: &Array<T>, lines: Lines, op: Op<'_>) -> Result<Array<T>> {
-    let (arrays, chunks) = (&x.arrays, lines.chunks(&x.arrays));
-    let mut out = arrays.unspecified(x.dims().to_vec())?;
-    let chunk = lines.along.div_ceil(chunks);
-    let threads = lines.count() * chunks;
-    let launch = |kernel: &Kernel, to: Arg<'_>, before: Option<Arg<'_>>| {
-        let numbers = [threads, lines.along, lines.inner, chunks, chunk];
-        let mut args = vec![x.as_part()?.into_arg(), to];
-        args.extend(numbers.map(|number| (number as u32).into_arg()));
-        args.extend(before);
-        if let Op::By(op) = op {
-            args.extend(op.captures.iter().map(|number| number.arg()));
-        }
-        let blocks = threads.div_ceil(BLOCK as usize) as u32;
-        arrays.jit().launch(kernel, blocks, BLOCK, &args)?;
-        arrays.count_launch();
-        Ok::<_, crate::Error>(())
-    };
-    let mut before = arrays.unspecified::<T>((lines.outer, chunks, lines.inner))?;
-    if chunks > 1 {
-        let fold = kernel::<T>(arrays, op, false)?;
-        launch(&fold, before.owned()?.into_arg(), None)?;
-        let along = chunks;
-        before = scan(&before, Lines { along, ..lines }, op)?;
+pub(super) fn fold<T: Element>(x: &Array<T>, mut lines: Lines, op: Op<'_>) -> Result<Array<T>> {
+    let mut folds = x.clone();
+    while lines.along > 1 {
+        let chunks = lines.chunks(&x.arrays);
+        folds = fold_chunks(&folds, (lines, chunks), op)?;
+        lines.along = chunks;
     }
-    let before = before.as_part()?.into_arg();
-    let scan = kernel::<T>(arrays, op, true)?;
-    launch(&scan, out.owned()?.into_arg(), Some(before))?;
+    Ok(folds)
+}
+
+/// The running folds of lines of an array whose elements lie one after the other in their order; with a neutral element
+/// those of the elements before each.
+///
+/// # Errors
+/// An operator that cannot be described; no memory; a device that has failed.
+pub(super) fn scan<T: Element>(
+    x: &Array<T>,
+    lines: Lines,
+    op: Op<'_>,
+    identity: Option<T>,
+) -> Result<Array<T>> {
+    let chunks = lines.chunks(&x.arrays);
+    let mut out = x.arrays.unspecified(x.dims().to_vec())?;
+    let before = match chunks {
+        1 => x.arrays.unspecified((lines.outer, 1, lines.inner))?,
+        _ => {
+            let folds = fold_chunks(x, (lines, chunks), op)?;
+            let along = chunks;
+            scan(&folds, Lines { along, ..lines }, op, None)?
+        }
+    };
+    let more = [before.as_part()?.into_arg()].into_iter();
+    let more = more.chain(identity.map(IntoArg::into_arg));
+    let pass = Pass::of(identity.is_some());
+    launch(
+        x,
+        (lines, chunks),
+        (op, pass),
+        out.owned()?.into_arg(),
+        more,
+    )?;
     Ok(out)
 }
