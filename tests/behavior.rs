@@ -19,6 +19,7 @@ mod hooks;
 mod macros;
 mod math;
 mod math_points;
+mod math_rows;
 mod memory_model;
 mod nvcc;
 mod pipeline;
