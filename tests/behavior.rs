@@ -18,6 +18,7 @@ mod growth;
 mod hooks;
 mod macros;
 mod math;
+mod math_exact;
 mod math_points;
 mod math_rows;
 mod memory_model;

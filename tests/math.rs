@@ -1,7 +1,7 @@
 //! How far the mathematical functions are from the exact results, and their special values.
 //!
 //! The references are the platform's functions: for `f32` those of `f64`, for `f64` those of
-//! `f64`. A sample of each exponent is tried, not all numbers.
+//! `f64`, which `math_exact` compares with MPFR's. A sample of each exponent is tried, not all numbers.
 
 use kiln::prelude::*;
 

@@ -9,7 +9,8 @@
 #![doc = include_str!("math/errors.md")]
 //!
 //! The table is made of what tests try, not all numbers: of `f32` 2,048 of each exponent against `f64`; of `f64` 256 of each
-//! exponent against the platform's functions, or points whose results are known to all digits; of `powf` and `atan2` 2^18 pairs in both. Logarithms
+//! exponent against the platform's functions, or points whose results are known to all digits, and 1,300 numbers against
+//! MPFR, which what the others are compared with is checked by, too; of `powf` and `atan2` 2^18 pairs in both. Logarithms
 //! of the gamma function of negative numbers are next to 0 at some that the table leaves out, of `f64` at some down to -23,
 //! where what is off is as much as around 1.
 //!
