@@ -1,13 +1,13 @@
 //! The library as Python uses it, with NumPy. `cargo xtask test` installs that, and names the Python that has it in
-//! `KILN_NUMPY_PYTHON`.
+//! `KILN_TEST_PYTHON`.
 
 use std::path::Path;
 use std::process::Command;
 
 #[test]
 fn arrays_of_numpy_are_taken_and_given() {
-    let Some(python) = std::env::var_os("KILN_NUMPY_PYTHON") else {
-        eprintln!("no KILN_NUMPY_PYTHON: `cargo xtask test` sets it");
+    let Some(python) = std::env::var_os("KILN_TEST_PYTHON") else {
+        eprintln!("no KILN_TEST_PYTHON: `cargo xtask test` sets it");
         return;
     };
     let test = std::env::current_exe().expect("this program is a file");

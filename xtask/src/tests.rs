@@ -16,8 +16,8 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use crate::error::{Error, Result};
-use crate::numpy;
 use crate::outside;
+use crate::python;
 use crate::tools::{self, Kit};
 use crate::workspace::{cannot_start, cargo};
 
@@ -122,7 +122,7 @@ pub(crate) fn test(args: &[String]) -> Result<()> {
 /// Runs the tests of cargo.
 fn run_tests(args: &[String]) -> Result<Seen> {
     let mut seen = Seen::default();
-    let python = numpy::python()?;
+    let python = python::python()?;
     let of_workspace = steps(args).into_iter().map(|step| {
         let mut command = cargo();
         command.arg("test").args(step);
@@ -134,7 +134,7 @@ fn run_tests(args: &[String]) -> Result<Seen> {
         command.args(args);
         tools::point_to_tools(&mut command);
         if let Some(python) = &python {
-            command.env(numpy::PYTHON, python);
+            command.env(python::PYTHON, python);
         }
         if rewrites_snapshots() {
             command.env(REWRITE.0, REWRITE.1);

@@ -79,32 +79,29 @@ const CENTER: Constant = [2.0, 4.0];
 /// Where the complement is 0 for the format.
 const VANISHES: Constant = [11.0, 28.0];
 
-/// The inverse of the error function by its argument x, as a polynomial in w - 5/2, where w = -ln(1 - x^2) is up to 5:
-/// 2^-30 and 2^-20 of it.
+/// The inverse of the error function by its argument x, less root(pi) / 2 and by w = -ln(1 - x^2), as a polynomial in w,
+/// which is up to 5: 2^-29 of the inverse, but near 0 what root(pi) / 2 is off, and 2^-20.
 const ERF_INV: Coefficients = [
     &[
-        1.50140929,
-        0.24664028,
-        -0.00417732494,
-        -0.00125270791,
-        0.000218264118,
-        -4.99599992e-06,
-        -3.42626618e-06,
-        4.78689685e-07,
-        1.65036447e-08,
-        -1.08617613e-08,
-        4.34062675e-10,
-        1.23465765e-10,
+        0.232013002,
+        0.0115529699,
+        -0.00234398921,
+        -0.000115898962,
+        3.6399455e-05,
+        7.54645862e-06,
+        -2.94924348e-06,
+        3.82705252e-07,
+        -2.37446294e-08,
+        5.90026306e-10,
     ],
     &[
-        1.5014090909660742,
-        0.24664038783754394,
-        -0.004175992616376222,
-        -0.0012532781863537248,
-        0.00021721999192199742,
-        -4.533462917885738e-06,
-        -3.173345401025414e-06,
-        3.561808433218279e-07,
+        0.23201431631200506,
+        0.011536544142703569,
+        -0.002293141624973688,
+        -0.00018057115143866811,
+        7.831614977461944e-05,
+        -7.688968279660094e-06,
+        2.5601720219151706e-07,
     ],
 ];
 
@@ -392,19 +389,25 @@ pub(super) fn normcdf(x: Val<'_>) -> Val<'_> {
 pub(super) fn erf_inv(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let (a, one) = (x.abs(), format.float(1.0));
-    let less = difference(one, a);
-    let w = -ln(less * sum(a, one));
-    let near = format.polynomial(sum(w, format.float(-2.5)), ERF_INV);
+    let w = -ln((-a).mul_add(a, one));
     let root = w.abs().sqrt();
     let far = format.polynomial(difference(root, format.constant(TAIL_CENTER)), ERF_INV_TAIL);
-    let result = w.lt(format.float(5.0)).select(near, far) * a;
+    let result = (w.lt(format.float(5.0))).select(near_erf_inv(a, w), far * a);
     let result = match format.is_double() {
-        true => halley(result, a, less),
+        true => halley(result, a, difference(one, a)),
         false => result,
     };
     let result = a.eq(one).select(format.infinity(), result);
     let result = a.gt(one).select(format.nan(), result);
     x.ne(x).select(x, result.copysign(x))
+}
+
+/// The inverse of the error function for `w = -ln(1 - a^2)` up to 5, of `f64` the first digits of it. Both terms are
+/// products with `a`, as the product of their sum would be rounded twice.
+fn near_erf_inv<'k>(a: Val<'k>, w: Val<'k>) -> Val<'k> {
+    let format = Format::of(a);
+    let slope = a * format.polynomial(w, ERF_INV);
+    w.mul_add(slope, a * format.constant(HALF_SQRT_PI))
 }
 
 /// The inverse of the complement: of its argument or what that lacks of 2, whichever is less.
@@ -433,7 +436,7 @@ fn complement_inverse(x: Val<'_>) -> Val<'_> {
     let (zero, one) = (format.float(0.0), format.float(1.0));
     let a = difference(one, x);
     let w = -ln(x * sum(a, one));
-    let near = format.polynomial(sum(w, format.float(-2.5)), ERF_INV) * a;
+    let near = near_erf_inv(a, w);
     let near = match format.is_double() {
         true => halley_step(near, difference(small_erf(near), a)),
         false => near,
@@ -553,9 +556,9 @@ pub(super) mod on_host {
         }
         let less = 1.0 - a;
         let w = -(less * (a + 1.0)).ln();
-        let y = a * match w < 5.0 {
-            true => polynomial(w - 2.5, ERF_INV),
-            false => polynomial(w.sqrt() - TAIL_CENTER[1], ERF_INV_TAIL),
+        let y = match w < 5.0 {
+            true => near_erf_inv(a, w),
+            false => a * polynomial(w.sqrt() - TAIL_CENTER[1], ERF_INV_TAIL),
         };
         let off = match a < 0.75 {
             true => erf(y) - a,
@@ -563,6 +566,11 @@ pub(super) mod on_host {
         };
         halley_step(y, off).copysign(x)
     }
+
+    fn near_erf_inv(a: f64, w: f64) -> f64 {
+        a * w.mul_add(polynomial(w, ERF_INV), HALF_SQRT_PI[1])
+    }
+
     fn halley_step(y: f64, off: f64) -> f64 {
         let step = off * (y * y).exp() * HALF_SQRT_PI[1];
         y - step / y.mul_add(step, 1.0)
@@ -588,7 +596,7 @@ pub(super) mod on_host {
             0.0 => f64::INFINITY,
             0.5.. => {
                 let a = 1.0 - x;
-                let y = a * polynomial(-(x * (a + 1.0)).ln() - 2.5, ERF_INV);
+                let y = near_erf_inv(a, -(x * (a + 1.0)).ln());
                 halley_step(y, erf(y) - a)
             }
             0.0.. if root < 3.0 => by_root(ROOT_CENTER, ERFC_INV),

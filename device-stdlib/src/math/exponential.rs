@@ -111,6 +111,12 @@ impl<'k> Power<'k> {
         }
     }
 
+    /// The product with a number, neither of them next to the largest or the least of the format; it rounds the power once
+    /// more.
+    pub(super) fn times(self, factor: Val<'k>) -> Val<'k> {
+        Format::of(factor).scaled(factor * self.factor, self.n)
+    }
+
     /// The power, where that is normal: `n` is added to the exponent of the factor.
     pub(super) fn normal(self) -> Val<'k> {
         Format::of(self.factor).times_power_of_two(self.factor, self.n)
@@ -217,6 +223,22 @@ pub(super) const LOG_SINGLE: Coefficients = [
     &[],
 ];
 
+/// (log10(1 + f) - f log10(e)) / f^2 for f from -1/3 to 1/3: 2^-27 of the logarithm.
+const LOG10_SINGLE: Coefficients = [
+    &[
+        -0.217147246,
+        0.144764289,
+        -0.108572409,
+        0.0869053677,
+        -0.0724499375,
+        0.0608091205,
+        -0.0528454594,
+        0.0608094931,
+        -0.0562212616,
+    ],
+    &[],
+];
+
 /// (log((1 + s) / (1 - s)) - 2 s) / s^3 as a polynomial in s^2, for s^2 up to 0.0295: 2^-59 of
 /// the logarithm.
 pub(super) const LOG_DOUBLE: Coefficients = [
@@ -281,17 +303,23 @@ pub(super) fn log2(x: Val<'_>) -> Val<'_> {
     positive(x, ln.mul_add(format.constant(LOG2_E), low))
 }
 
-/// `log10(x)`.
+/// `log10(x)`: of `f64` the natural logarithm times log10(e), of `f32` the fraction and a polynomial for what lacks, so
+/// that the product is rounded once.
 pub(super) fn log10(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let Split { fraction, exponent } = split(x);
-    let ln = ln_of_fraction(fraction);
-    let low = ln.mul_add(
-        format.constant(LOG10_E_LOW),
-        exponent * format.constant(LOG10_2_LOW),
-    );
-    let low = ln.mul_add(format.constant(LOG10_E), low);
-    positive(x, exponent.mul_add(format.constant(LOG10_2), low))
+    let low = exponent * format.constant(LOG10_2_LOW);
+    let (first, low) = if format.is_double() {
+        let ln = ln_double(fraction, None);
+        (ln, ln.mul_add(format.constant(LOG10_E_LOW), low))
+    } else {
+        let low = fraction.mul_add(format.constant(LOG10_E_LOW), low);
+        let square = fraction * fraction;
+        let rest = format.polynomial(fraction, LOG10_SINGLE);
+        (fraction, rest.mul_add(square, low))
+    };
+    let of_fraction = first.mul_add(format.constant(LOG10_E), low);
+    positive(x, exponent.mul_add(format.constant(LOG10_2), of_fraction))
 }
 
 fn ln_of_fraction(f: Val<'_>) -> Val<'_> {

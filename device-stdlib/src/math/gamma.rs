@@ -1,7 +1,7 @@
 //! The gamma function and the logarithm of its magnitude.
 //!
-//! Below [`STIRLING_FROM`] both go back to numbers around 2, by the factors that lie between; from there on they are
-//! Stirling's formula, whose exponent the gamma function has in two parts. Negative numbers are reflected.
+//! Below [`STIRLING_FROM`] both go back to numbers around 2, in `f64` by the factors that lie between; from there on they
+//! are Stirling's formula, whose exponent the gamma function has in two parts. Negative numbers are reflected.
 
 use std::f64::consts;
 
@@ -9,12 +9,11 @@ use kiln_jit_core::build::Val;
 use kiln_jit_core::ir::Type;
 
 use super::Math as _;
-use super::exponential::{exp_of_sum, ln};
+use super::exponential::{Power, ln};
 use super::format::{Coefficients, Constant, Format, exact_product, exact_sum, sum};
-use super::hyperbolic::ln_1p;
 use super::power::precise_ln;
 use super::rows::pair;
-use super::trigonometric::sin_pi;
+use super::trigonometric::{FRAC_1_PI, sin_pi};
 use crate::number::Signed as _;
 
 /// (gamma(2 + t) - 1) / t for t from 0 to 1: 2^-28 and 2^-57.
@@ -50,49 +49,58 @@ const GAMMA: Coefficients = [
     ],
 ];
 
-/// ln(gamma(2 + t)) / t for t from -1/2 to 1: 2^-28 and 2^-60.
+/// ln(gamma(2 + u)) / (u (1 + u)), without its two zeros, for u from -1 to 1: 2^-27, near 0 2^-26, and 2^-56.
 const LN_GAMMA: Coefficients = [
     &[
         0.422784328,
-        0.322467029,
-        -0.067352511,
-        0.0205807555,
-        -0.0073820753,
-        0.00288787996,
-        -0.00121009583,
-        0.000535863161,
-        -0.000207585254,
-        4.35766233e-05,
+        -0.100317284,
+        0.0329650715,
+        -0.012384858,
+        0.00499875564,
+        -0.00210249075,
+        0.00091246661,
+        -0.00042484625,
+        0.00019309207,
+        -5.29960707e-05,
+        2.21046284e-05,
+        -3.85592502e-05,
+        1.8808043e-05,
     ],
     &[
         0.42278433509846713,
-        0.3224670334241132,
-        -0.06735230105319796,
-        0.020580808427787502,
-        -0.007385551028687111,
-        0.0028905103306125996,
-        -0.0011927539111748094,
-        0.0005096695270786523,
-        -0.00022315476914202685,
-        9.945749459386184e-05,
-        -4.4926118904862264e-05,
-        2.050723289467849e-05,
-        -9.440199753274835e-06,
-        4.375472004777847e-06,
-        -2.0371195482358996e-06,
-        9.511969731319312e-07,
-        -4.5041997201473635e-07,
-        2.2102374422908605e-07,
-        -1.0784595012220329e-07,
-        4.4561979632842775e-08,
-        -1.2394516911278076e-08,
-        1.6305432352127331e-09,
+        -0.10031730167435392,
+        0.03296500062115691,
+        -0.012384192193371805,
+        0.004998641164627129,
+        -0.0021081308339216706,
+        0.0009153769240386907,
+        -0.0004057073983775151,
+        0.0001825526153982638,
+        -8.309511477709561e-05,
+        3.816907658276081e-05,
+        -1.7661767658452517e-05,
+        8.221234475942905e-06,
+        -3.846858091533014e-06,
+        1.8113906873056685e-06,
+        -8.54560908975883e-07,
+        3.958940459367468e-07,
+        -1.878442644643758e-07,
+        1.042041826608264e-07,
+        -4.9827532071170234e-08,
+        5.910565853507869e-09,
+        -2.7296358592514825e-09,
+        1.6194359237484174e-08,
+        -7.842557720538356e-09,
+        -4.312495770350818e-09,
+        2.0986002157033107e-09,
+        1.5746606982777302e-09,
+        -7.639292345836201e-10,
     ],
 ];
 
-/// What Stirling's formula lacks, times x, as a polynomial in 1 / x^2, for x from 8 on: 2^-33 and 2^-60.
+/// What Stirling's formula lacks, times x, as a polynomial in 1 / x^2, for x from 3 and from 8 on: 2^-28 and 2^-60.
 const STIRLING: Coefficients = [
-    &[0.0833333358, -0.00277769845, 0.000780034694],
+    &[0.0833332688, -0.00277280831, 0.000697231328],
     &[
         0.08333333333333333,
         -0.002777777777773988,
@@ -104,7 +112,11 @@ const STIRLING: Coefficients = [
     ],
 ];
 
-const PI: Constant = [std::f32::consts::PI as f64, consts::PI];
+/// pi in two parts.
+const PI: [Constant; 2] = [
+    [std::f32::consts::PI as f64, consts::PI],
+    [-8.74227766e-08, 1.2246467991473532e-16],
+];
 /// The root of 2 pi, and that of pi / 2.
 const ROOT_2_PI: Constant = [2.50662827, 2.5066282746310002];
 const ROOT_HALF_PI: Constant = [1.25331414, 1.2533141373155003];
@@ -112,11 +124,11 @@ const ROOT_HALF_PI: Constant = [1.25331414, 1.2533141373155003];
 const STIRLING_CONSTANT: Constant = [0.418938547, 0.4189385332046728];
 
 /// From here on numbers have Stirling's formula.
-const STIRLING_FROM: f64 = 8.0;
+const STIRLING_FROM: Constant = [3.0, 8.0];
 /// Magnitudes below which the gamma function is the reciprocal of its argument.
 const RECIPROCAL: Constant = [2.9802322387695312e-8, 5.551115123125783e-17];
 /// Magnitudes beyond which it is infinite or, of negative numbers, 0.
-const LARGEST: Constant = [64.0, 256.0];
+const LARGEST: Constant = [48.0, 256.0];
 
 /// `gamma(x)`, C's `tgamma` (C23, 7.12.8.4).
 pub(super) fn gamma(x: Val<'_>) -> Val<'_> {
@@ -124,25 +136,19 @@ pub(super) fn gamma(x: Val<'_>) -> Val<'_> {
     let k = format.builder();
     let (a, zero) = (x.abs(), format.float(0.0));
     let negative = x.lt(zero);
-    let sine = sin_pi(a);
+    let sine = k.var("sine", zero);
+    k.if_(negative, || sine.set(sin_pi(a)));
+    let sine = sine.get();
     let result = k.var("gamma", zero);
-    k.if_(a.lt(format.float(STIRLING_FROM)), || {
-        let Near { of, t, over } = Near::of(a);
-        let value = format.polynomial(t, GAMMA).mul_add(t, format.float(1.0)) * over;
-        // Below 1 it is that of one more, gamma(1 + a) = a gamma(a).
-        let below_one = of.eq(zero);
-        let one = format.float(1.0);
-        let value = value / of.lt(format.float(2.0)).select(sum(t, one), one);
-        let times_a = below_one.select(value, value * a);
-        let positive = below_one.select(value / a, value);
-        let reflected = -format.constant(PI) / (sine * times_a);
-        result.set(negative.select(reflected, positive));
+    k.if_(a.lt(format.constant(STIRLING_FROM)), || {
+        result.set(gamma_near(a, negative, sine));
     })
     .else_(|| {
-        let exponent = stirling_exponent(a.min(format.constant(LARGEST)), negative);
-        let root = format.constant(ROOT_2_PI);
+        let power = stirling_power(a.min(format.constant(LARGEST)), negative);
         let reflected = -format.constant(ROOT_HALF_PI) / (a * sine);
-        result.set(negative.select(reflected, root) * exponent);
+        let factor = negative.select(reflected, format.constant(ROOT_2_PI));
+        // One of a negative number is large next to an integer, where the power alone would be subnormal.
+        result.set(power.times(factor));
     });
     let tiny = a.lt(format.constant(RECIPROCAL));
     let result = tiny.select(format.float(1.0) / x, result.get());
@@ -152,18 +158,35 @@ pub(super) fn gamma(x: Val<'_>) -> Val<'_> {
     x.ne(x).select(x, result)
 }
 
+/// The gamma function of `a`, which is below [`STIRLING_FROM`], or of `-a`, by `sine`, that of pi a: one quotient.
+fn gamma_near<'k>(a: Val<'k>, negative: Val<'k>, sine: Val<'k>) -> Val<'k> {
+    let format = Format::of(a);
+    let one = format.float(1.0);
+    let Near { of, t, over } = Near::of(a);
+    let value = format.polynomial(t, GAMMA).mul_add(t, one) * over;
+    // Below 2 it is that of one more: gamma(1 + a) = a gamma(a).
+    let below_one = of.eq(format.float(0.0));
+    let less = of.lt(format.float(2.0)).select(sum(t, one), one);
+    let positive = (value, below_one.select(less * a, less));
+    let times_a = below_one.select(one, a);
+    let reflected = (-format.constant(PI[0]) * less, sine * value * times_a);
+    let numerator = negative.select(reflected.0, positive.0);
+    numerator / negative.select(reflected.1, positive.1)
+}
+
 /// e to the logarithm of gamma(a), without that of the root of 2 pi; its reciprocal if `inverse`.
-fn stirling_exponent<'k>(a: Val<'k>, inverse: Val<'k>) -> Val<'k> {
+fn stirling_power<'k>(a: Val<'k>, inverse: Val<'k>) -> Power<'k> {
     let format = Format::of(a);
     let ln = precise_ln(a);
     let factor = sum(a, format.float(-0.5));
     let product = exact_product(ln.high, factor);
     let low = ln.low.mul_add(factor, product.low);
+    // Around 3.2, where both are the same, what the sums lose is nothing beside 1.
     let less = exact_sum(product.high, -a);
     let low = sum(sum(low, less.low), rest_of_stirling(a));
     let exponent = exact_sum(less.high, low);
     let signed = |part: Val<'k>| inverse.select(-part, part);
-    exp_of_sum(signed(exponent.high), Some(signed(exponent.low)))
+    Power::of_sum(signed(exponent.high), Some(signed(exponent.low)))
 }
 
 /// What Stirling's formula lacks.
@@ -173,7 +196,7 @@ fn rest_of_stirling(a: Val<'_>) -> Val<'_> {
     format.polynomial(inverse * inverse, STIRLING) * inverse
 }
 
-/// A number from 0 to 8, and how it is made of one from 2 to 3.
+/// A number below [`STIRLING_FROM`], and how it is made of one from 2 to 3.
 struct Near<'k> {
     /// The largest integer that is not greater.
     of: Val<'k>,
@@ -189,7 +212,8 @@ impl<'k> Near<'k> {
         let of = a.floor();
         let t = sum(a, -of);
         let one = format.float(1.0);
-        let factors = (2..STIRLING_FROM as u32 - 1).map(|i| {
+        let first = STIRLING_FROM[usize::from(format.is_double())] as u32;
+        let factors = (2..first - 1).map(|i| {
             let i = format.float(i.into());
             i.lt(of).select(sum(t, i), one)
         });
@@ -203,26 +227,22 @@ pub(super) fn ln_gamma(x: Val<'_>) -> Val<'_> {
     let format = Format::of(x);
     let k = format.builder();
     let (a, zero, one) = (x.abs(), format.float(0.0), format.float(1.0));
-    let positive = k.var("ln_gamma", zero);
-    k.if_(a.lt(format.float(STIRLING_FROM)), || {
-        positive.set(ln_gamma_near(a))
+    let result = k.var("ln_gamma", zero);
+    k.if_(a.lt(format.constant(STIRLING_FROM)), || {
+        result.set(ln_gamma_near(a));
     })
     .else_(|| {
         let log = sum(ln(a), -one);
         let low = sum(rest_of_stirling(a), format.constant(STIRLING_CONSTANT));
-        positive.set(sum(a, format.float(-0.5)).mul_add(log, low));
+        result.set(sum(a, format.float(-0.5)).mul_add(log, low));
     });
-    let positive = positive.get();
-    // gamma(x) gamma(-x) = -pi / (x sin(pi x))
-    let sine = sin_pi(a).abs();
-    let reflected = sum(ln(format.constant(PI) / (sine * a)), -positive);
-    let reflected = a
-        .lt(format.constant(RECIPROCAL))
-        .select(positive, reflected);
-    let pole = x.trunc().eq(x);
-    let reflected = pole.select(format.infinity(), reflected);
     let negative = x.lt(zero);
-    let result = negative.select(reflected, positive);
+    // Of tiny numbers it is the same for both signs.
+    k.if_(negative & a.ge(format.constant(RECIPROCAL)), || {
+        result.set(reflected_ln_gamma(a, result.get()));
+    });
+    let pole = x.trunc().eq(x);
+    let result = (negative & pole).select(format.infinity(), result.get());
     let result = x.ne(x).select(x, result);
 
     let half = a.floor() * format.float(0.5);
@@ -234,30 +254,47 @@ pub(super) fn ln_gamma(x: Val<'_>) -> Val<'_> {
     pair(result, is_minus.select(sign(-1), sign(1)))
 }
 
-/// The logarithm of gamma(a), `a` from 0 to 8.
+/// The logarithm of gamma(-a) by `positive`, that of gamma(a): gamma(a) gamma(-a) is -pi / (a sin(pi a)).
+fn reflected_ln_gamma<'k>(a: Val<'k>, positive: Val<'k>) -> Val<'k> {
+    let format = Format::of(a);
+    let [pi, pi_low] = PI.map(|part| format.constant(part));
+    let divisor = exact_product(sin_pi(a).abs(), a);
+    let quotient = pi / divisor.high;
+    // What the quotient lacks is more than the last digits of a logarithm near 0.
+    let rest = sum((-quotient).mul_add(divisor.high, pi), pi_low);
+    let rest = (-quotient).mul_add(divisor.low, rest);
+    let less = rest.mul_add(-format.constant(FRAC_1_PI), positive);
+    sum(ln(quotient), -less)
+}
+
+/// The logarithm of gamma(a), `a` from 0 to [`STIRLING_FROM`].
 fn ln_gamma_near(a: Val<'_>) -> Val<'_> {
     let format = Format::of(a);
-    let (one, zero) = (format.float(1.0), format.float(0.0));
+    let one = format.float(1.0);
+    // The number less 2, of one below 1 what it lacks of 1, as gamma(1 + a) = a gamma(a); and one more than that.
+    let below_one = a.lt(one);
+    let [less_one, less_two] = [-1.0, -2.0].map(|by| sum(a, format.float(by)));
+    let u = below_one.select(less_one, less_two);
+    let next = below_one.select(a, less_one);
+    if !format.is_double() {
+        let value = format.polynomial(u, LN_GAMMA) * (next * u);
+        // Of 1 the value is -0.
+        return sum(value, below_one.select(-ln(a), format.float(0.0)));
+    }
     let Near { t, over, .. } = Near::of(a);
-    // What the number is more than 2, after so many factors were taken away or added.
-    let [half, upper, three] = [0.5, 1.5, 3.0].map(|bound| format.float(bound));
-    let around_two = a.lt(three).select(sum(a, format.float(-2.0)), t);
-    let around_one = sum(a, -one);
-    let s = a.lt(upper).select(around_one, around_two);
-    let s = a.lt(half).select(a, s);
-    let value = format.polynomial(s, LN_GAMMA) * s;
-    let factor = a.lt(three).select(one, over);
-    let factor = a.lt(half).select(one / a, factor);
-    let log = ln(a.lt(half).select(a, factor));
-    let log = a.lt(half).select(-log, log);
-    let less = a.lt(upper).select(ln_1p(s), zero);
-    sum(sum(value, -less), log)
+    let above = a.ge(format.float(3.0));
+    let (u, next) = (above.select(t, u), above.select(sum(t, one), next));
+    let value = format.polynomial(u, LN_GAMMA) * (next * u);
+    let log = ln(below_one.select(a, over));
+    sum(value, below_one.select(-log, log))
 }
 
 /// What the functions are on the host, by the polynomials of `f64`.
 pub(super) mod on_host {
     use super::super::host::sin_pi;
     use super::*;
+
+    const FAR: f64 = STIRLING_FROM[1];
 
     fn polynomial(x: f64, coefficients: Coefficients) -> f64 {
         let terms = coefficients[1].iter().rev();
@@ -275,11 +312,9 @@ pub(super) mod on_host {
             _ if a < RECIPROCAL[1] => 1.0 / x,
             _ if x.is_nan() || x == f64::INFINITY => x,
             ..0.0 if x.trunc() == x => f64::NAN,
-            ..0.0 if a >= STIRLING_FROM => {
-                -ROOT_HALF_PI[1] / (a * sin_pi(a)) / half_power(a) / half_power(a)
-            }
-            ..0.0 => -consts::PI / (a * sin_pi(a) * gamma(a)),
-            STIRLING_FROM.. => ROOT_2_PI[1] * half_power(a) * half_power(a),
+            ..0.0 if a >= FAR => -ROOT_HALF_PI[1] / (a * sin_pi(a)) / half_power(a) / half_power(a),
+            ..0.0 => -PI[0][1] / (a * sin_pi(a) * gamma(a)),
+            FAR.. => ROOT_2_PI[1] * half_power(a) * half_power(a),
             _ => {
                 let (of, t) = (a.floor(), a.fract());
                 let value = polynomial(t, GAMMA).mul_add(t, 1.0) * between(of, t);
@@ -305,9 +340,7 @@ pub(super) mod on_host {
         let value = match x {
             _ if x.is_nan() => x,
             ..0.0 if pole => f64::INFINITY,
-            ..0.0 if a >= RECIPROCAL[1] => {
-                (consts::PI / (sin_pi(a).abs() * a)).ln() - of_positive(a)
-            }
+            ..0.0 if a >= RECIPROCAL[1] => (PI[0][1] / (sin_pi(a).abs() * a)).ln() - of_positive(a),
             _ => of_positive(a),
         };
         let negative = x < 0.0 && !pole && a.floor() % 2.0 == 0.0;
@@ -316,12 +349,11 @@ pub(super) mod on_host {
     }
 
     fn of_positive(a: f64) -> f64 {
-        let near_two = |s: f64| polynomial(s, LN_GAMMA) * s;
+        let of_two_and = |u: f64, next: f64| polynomial(u, LN_GAMMA) * (next * u);
         match a {
-            ..0.5 => near_two(a) - a.ln_1p() - a.ln(),
-            ..1.5 => near_two(a - 1.0) - (a - 1.0).ln_1p(),
-            ..3.0 => near_two(a - 2.0),
-            ..STIRLING_FROM => near_two(a.fract()) + between(a.floor(), a.fract()).ln(),
+            ..1.0 => of_two_and(a - 1.0, a) - a.ln(),
+            ..3.0 => of_two_and(a - 2.0, a - 1.0) + 0.0,
+            ..FAR => of_two_and(a.fract(), a.fract() + 1.0) + between(a.floor(), a.fract()).ln(),
             _ => {
                 let rest = polynomial(1.0 / (a * a), STIRLING) / a;
                 (a - 0.5).mul_add(a.ln() - 1.0, rest + STIRLING_CONSTANT[1])

@@ -21,7 +21,7 @@ const TWO_OVER_PI: Constant = [
     std::f64::consts::FRAC_2_PI,
 ];
 /// 1 / pi.
-const FRAC_1_PI: Constant = [
+pub(super) const FRAC_1_PI: Constant = [
     std::f32::consts::FRAC_1_PI as f64,
     std::f64::consts::FRAC_1_PI,
 ];
