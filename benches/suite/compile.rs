@@ -347,6 +347,11 @@ impl<'o> Bench<'o> {
         if !self.options.processor {
             return Ok(parts);
         }
+        if inspection.interpreted().is_some() {
+            // There is no code that could be kept.
+            let all = f64::INFINITY;
+            return Ok(Parts { all, ..parts });
+        }
         let jit = self.jit(way);
         let start = clock::cpu_time();
         jit.keep(kernel, block, args)?;

@@ -22,6 +22,18 @@ use kiln_compiler::runtime::LoadedCode;
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 
+/// Why code that is none is not kept.
+fn why_interpreted(code: &Code) -> Option<String> {
+    let Code::Interpreted { why, .. } = code else {
+        return None;
+    };
+    let because = why.as_ref().map(|why| format!(", as {why}"));
+    Some(format!(
+        "it has no code, the interpreter runs it{}",
+        because.unwrap_or_default()
+    ))
+}
+
 /// Who assembles PTX where no hook does, as errors call it.
 const DRIVER: &str = "the CUDA driver";
 
@@ -468,18 +480,21 @@ impl Jit {
             key: unshaped.request.identity.key.for_target(&target),
             target,
         };
+        let mut no_code = None;
         let is_kept = match self.entry_key("code", &asked, None) {
             Some(key) if self.read(&asked, &key).is_some() => true,
             Some(key) => {
                 let legal = self.legal(&unshaped)?.for_block(block.to_array());
-                self.write(&asked, &key, &self.generate(&legal, self.observer())?)
+                let made = self.generate(&legal, self.observer())?;
+                no_code = why_interpreted(&made.code);
+                self.write(&asked, &key, &made)
             }
             None => false,
         };
         if is_kept {
             return Ok(());
         }
-        let why = self.0.disk.report().note;
+        let why = no_code.or_else(|| self.0.disk.report().note);
         let why = why.unwrap_or_else(|| "it is of no form that is kept".to_owned());
         Err(CompileError::NotKept { kernel: name, why }.into())
     }
