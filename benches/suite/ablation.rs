@@ -14,7 +14,7 @@ use kiln::prelude::*;
 use kiln_suite::{Benchmark, Launch, Launcher, OnJit, Size, Workload, without_checks};
 
 use crate::code::{SM, entry, kernel};
-use crate::machine::{self, Machine};
+use crate::machine::{Assembled, Machine, machines};
 use crate::pipeline;
 
 /// A way to compile that differs in one thing.
@@ -391,22 +391,20 @@ fn texts(
 
 /// Counts the machine code of all kernels, of each text once, where there is a `ptxas`.
 fn count(texts: &[Vec<Texts>], sm: u32, costs: &mut [Cost]) {
-    let mut known: BTreeMap<&str, Machine> = BTreeMap::new();
+    fn distinct<'t>(texts: impl Iterator<Item = &'t Texts>) -> BTreeSet<&'t str> {
+        texts.flat_map(Texts::values).map(|text| &**text).collect()
+    }
+    let all = distinct(texts.iter().flatten());
+    let assembled = all.iter().map(|text| Assembled::of_entry(text, sm));
+    let assembled: Option<Vec<Assembled>> = assembled.collect();
+    let Some(machines) = assembled.and_then(|assembled| machines(assembled, sm)) else {
+        return;
+    };
+    let known: BTreeMap<&str, Machine> = all.into_iter().zip(machines).collect();
     for (programs, cost) in texts.iter().zip(costs) {
-        // A kernel that several programs launch counts once.
-        let texts: BTreeSet<&str> = programs
-            .iter()
-            .flat_map(Texts::values)
-            .map(|t| &**t)
-            .collect();
         let mut counts = Counts::default();
-        for text in texts {
-            if !known.contains_key(text) {
-                let Some(machine) = machine::of_entry(text, sm) else {
-                    return;
-                };
-                known.insert(text, machine);
-            }
+        // A kernel that several programs launch counts once.
+        for text in distinct(programs.iter()) {
             counts.add(&known[text]);
         }
         cost.counts = Some(counts);
