@@ -9,6 +9,7 @@ chapter![
     while_collatz,
     early_return,
     loops_with_steps,
+    loops_between_limits,
     device_functions,
     generic_device_function_at_two_types,
     const_parameters,
@@ -147,6 +148,75 @@ fn loops_with_steps(jit: &Jit) -> Outcome {
             [want(start, end, step)],
             "for {start}..{end} step {step}"
         );
+    }
+    Ok(())
+}
+
+/// The turns of a loop.
+fn turns_of((start, end): (i128, i128), step: i128) -> i128 {
+    let way = match step > 0 {
+        true => end - start,
+        false => start - end,
+    };
+    (way.max(0) + step.abs() - 1) / step.abs()
+}
+
+/// Loops that are known to begin and to end at the limits of a type, and in the middle of it: those that make a few turns,
+/// or none.
+fn loops_between(jit: &Jit, ty: Type, (least, last): (i128, i128), step: i128) -> Outcome {
+    const MOST: i128 = 8;
+    let middle = if least < 0 { -2 } else { 7 };
+    let bounds = [least, least + 4, middle, 1, 5, last - 4, last];
+    let pairs = bounds.map(|start| bounds.map(|end| (start, end)));
+    let turns = |pair| turns_of(pair, step);
+    let pairs: Vec<(i128, i128)> = pairs.into_iter().flatten().collect();
+    let pairs: Vec<_> = pairs
+        .into_iter()
+        .filter(|&pair| turns(pair) <= MOST)
+        .collect();
+    let kernel = Kernel::build("limits", |k| {
+        let (x, out) = (k.slice("x", Type::U32), k.slice_mut("out", Type::U32));
+        let number = |number: i128| match ty {
+            Type::I32 => k.lit(ty, number as i32),
+            Type::I64 => k.lit(ty, number as i64),
+            Type::U32 => k.lit(ty, number as u32),
+            _ => k.lit(ty, number as u64),
+        };
+        for (n, &(start, end)) in (0u32..).zip(&pairs) {
+            let sum = k.var("sum", 0u32);
+            let (first, end) = (number(start), number(end));
+            k.for_loop(first, end, number(step), Unroll::Auto, |i| {
+                let at = if step > 0 { i - first } else { first - i };
+                sum.set(sum + x.at(at));
+            });
+            out.at(n).set(sum);
+        }
+    })?;
+    let x: Vec<u32> = (1..=100).collect();
+    let mut out = jit.zeros::<u32>(pairs.len())?;
+    jit.launch(&kernel, 1, 1, args!(&jit.upload(&x)?, &mut out))?;
+    let sum = |&pair: &(i128, i128)| {
+        let numbers = (0..turns(pair)).map(|turn| x[(turn * step.abs()) as usize]);
+        numbers.sum()
+    };
+    let want: Vec<u32> = pairs.iter().map(sum).collect();
+    assert_eq!(out.to_vec()?, want, "{ty:?}, by {step}: {pairs:?}");
+    Ok(())
+}
+
+fn loops_between_limits(jit: &Jit) -> Outcome {
+    let types = [
+        (Type::I32, i32::MIN.into(), i32::MAX.into()),
+        (Type::I64, i64::MIN.into(), i64::MAX.into()),
+        (Type::U32, 0, u32::MAX.into()),
+        (Type::U64, 0, u64::MAX.into()),
+    ];
+    for (ty, least, last) in types {
+        for step in [1, 3, -1, -3] {
+            if step > 0 || least < 0 {
+                loops_between(jit, ty, (least, last), step)?;
+            }
+        }
     }
     Ok(())
 }

@@ -33,6 +33,9 @@ impl Shares {
         let fit = (BYTES / bytes.max(1)).max(3) as u32;
         let threads = (1 << (fit / 3).ilog2()).min(MOST_THREADS);
         let items = (fit / threads - 2).clamp(1, MOST_ITEMS);
+        // Of tiles of one element there would be no fewer than elements, ever. Where a block has no memory for two, the
+        // launch says that.
+        let items = items.max(2 / threads);
         Shares { threads, items }
     }
 
@@ -265,4 +268,20 @@ pub(super) fn rows<T: Element>(
     let pass = Pass::of(identity.is_some());
     launch(x, (op, pass), out.owned()?.into_arg(), more)?;
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tiles_are_fewer_than_elements() {
+        for bytes in (0..1 << 16).chain([1 << 20, 1 << 31]) {
+            let shares = Shares::of(bytes);
+            assert!(shares.tile() > 1, "{bytes}");
+            assert!(shares.threads.is_power_of_two(), "{bytes}");
+            let memory = bytes * (shares.tile() + 2 * shares.threads) as usize;
+            assert!(memory <= BYTES || bytes > BYTES / 4, "{bytes}");
+        }
+    }
 }

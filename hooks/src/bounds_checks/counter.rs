@@ -156,6 +156,10 @@ impl Counted {
                 let narrow = before.is_below(above, Number::Known(LARGE + below_zero));
                 *test = before.and(*test, narrow);
             }
+            // What is computed of known ends that far apart would wrap around.
+            if *test == Truth::Known(false) {
+                return None;
+            }
         }
         let beyond = before.add(end, Number::Known(self.reaches_end.into()));
         let end = before.sub(beyond, Number::Known(self.ahead));

@@ -52,6 +52,16 @@ impl Failures {
         });
         found.flatten()
     }
+
+    /// Has what failed concern nobody who is given this memory next: it is given back. Who waits for the whole device
+    /// is told all the same.
+    pub(crate) fn leave(&self, memory: Range<u64>) {
+        self.0.look(|list| {
+            for (given, _) in list {
+                given.retain(|address| !memory.contains(address));
+            }
+        });
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +88,19 @@ mod tests {
         assert_eq!(text(failures.take_of(1000..1025)), None);
         assert_eq!(text(failures.take_first()), Some(error(2).to_string()));
         assert_eq!(text(failures.take_first()), None);
+    }
+
+    #[test]
+    fn memory_that_is_given_back_concerns_nobody() {
+        let failures = Failures::default();
+        let error = |bytes| DeviceError::HostMemory { bytes };
+        failures.add(smallvec![256, 1024], error(1));
+        failures.add(smallvec![512], error(2));
+        failures.leave(256..768);
+        assert_eq!(text(failures.take_of(256..768)), None);
+        let concerned = failures.take_of(1024..2048);
+        assert_eq!(text(concerned), Some(error(1).to_string()));
+        assert_eq!(text(failures.take_first()), Some(error(2).to_string()));
     }
 
     #[test]

@@ -313,7 +313,9 @@ impl Backend for CpuDevice {
         // them, as one may never end.
         self.leaving.fetch_add(bytes, Ordering::Relaxed);
         let (memory, leaving) = (self.memory.clone(), self.leaving.clone());
+        let failures = self.failures.clone();
         self.pool.after_all(move || {
+            failures.leave(address..address.saturating_add(bytes as u64));
             memory.free(address);
             leaving.fetch_sub(bytes, Ordering::Relaxed);
         });

@@ -107,7 +107,9 @@ impl Backend for OnHostDevice {
         Ok(())
     }
 
-    fn free(&self, address: u64, _bytes: usize) {
+    fn free(&self, address: u64, bytes: usize) {
+        self.failures
+            .leave(address..address.saturating_add(bytes as u64));
         self.memory.free(address);
     }
 
