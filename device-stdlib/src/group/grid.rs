@@ -210,7 +210,7 @@ impl GridGroup {
             "a grid's broadcast is of one of its threads"
         );
         assert!(
-            memory.len() > 0,
+            !memory.is_empty(),
             "a grid's broadcast takes memory for one value"
         );
         self.sync();
