@@ -6,7 +6,7 @@ use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 
-use super::warp::{SHAPES, threads};
+use super::warp::{SHAPES, noise, threads};
 use super::{Outcome, chapter};
 
 chapter![
@@ -21,6 +21,11 @@ chapter![
     grids_that_do_not_fit_are_refused,
     blocks_that_end_are_told_of,
     graphs_wait_too,
+    grids_vote,
+    threads_that_have_ended_do_not_vote,
+    grids_combine_in_order,
+    one_thread_tells_the_grid,
+    grids_refuse_ranks_and_memory,
 ];
 
 /// As many blocks as every device holds.
@@ -352,5 +357,224 @@ fn graphs_wait_too(jit: &Jit) -> Outcome {
     })?;
     graph.replay(args!(&mut x, &mut y))?;
     assert_eq!(x.to_vec()?, mirrored(n, 3));
+    Ok(())
+}
+
+/// Votes again and again, with what other blocks count between them.
+#[kernel]
+fn votes(x: &[u32], out: &mut [u64]) {
+    let grid = this_grid();
+    let i = grid.rank() as usize;
+    let mut told = 0;
+    for m in 2..5 {
+        let of_all = grid.any(x[i] % 100 == m) as u64 + 2 * grid.all(x[i] % m < 3) as u64;
+        told = told * 100_000 + grid.count(x[i] % m == 0) * 4 + of_all;
+    }
+    out[i] = told;
+}
+
+/// Blocks that are one thread, one block of it, and as many threads as a block can have.
+const GRIDS: [(u32, [u32; 3]); 3] = [(1, [1, 1, 1]), (BLOCKS, [1, 1, 1]), (2, [1024, 1, 1])];
+
+fn grids_vote(jit: &Jit) -> Outcome {
+    for (blocks, shape) in GRIDS {
+        let n = blocks as usize * threads(shape);
+        let x: Vec<u32> = (0..n).map(|i| noise(i) % 1000).collect();
+        let mut out = jit.zeros::<u64>(n)?;
+        let config = LaunchConfig::new(blocks, shape).cooperative();
+        votes.launch(jit, config, &jit.upload(&x)?, &mut out)?;
+        let mut want = 0;
+        for m in 2..5 {
+            let (any, all) = (x.iter().any(|v| v % 100 == m), x.iter().all(|v| v % m < 3));
+            let count = x.iter().filter(|v| *v % m == 0).count() as u64;
+            want = want * 100_000 + count * 4 + u64::from(any) + 2 * u64::from(all);
+        }
+        assert_eq!(out.to_vec()?, vec![want; n], "{blocks} of {shape:?}");
+    }
+    Ok(())
+}
+
+/// Of each block the first threads end, of the last one all but one.
+#[kernel]
+fn some_vote(out: &mut [u64]) {
+    let grid = this_grid();
+    if (thread_linear_id() as u64) < grid.block_rank() * 23 {
+        return;
+    }
+    let left = grid.count(true);
+    out[grid.rank() as usize] = left + 1000 * grid.all(true) as u64;
+}
+
+fn threads_that_have_ended_do_not_vote(jit: &Jit) -> Outcome {
+    let mut out = jit.zeros::<u64>(4 * 70)?;
+    some_vote.launch(jit, LaunchConfig::new(4, 70).cooperative(), &mut out)?;
+    let has_ended = |i: usize| i % 70 < i / 70 * 23;
+    let left = (0..280).filter(|&i| !has_ended(i)).count() as u64;
+    let want = (0..280).map(|i| if has_ended(i) { 0 } else { 1000 + left });
+    assert_eq!(out.to_vec()?, want.collect::<Vec<_>>());
+    Ok(())
+}
+
+/// The function `x -> factor * x + sum`, modulo 2^32: one after the other is associative, and not commutative.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
+#[repr(C)]
+struct Affine {
+    factor: u32,
+    sum: u32,
+}
+
+#[device_fn]
+impl Affine {
+    fn then(self, next: Affine) -> Affine {
+        Affine {
+            factor: self.factor.wrapping_mul(next.factor),
+            sum: self.sum.wrapping_mul(next.factor).wrapping_add(next.sum),
+        }
+    }
+}
+
+#[kernel]
+fn of_grid(x: &[Affine], out: &mut [[Affine; 3]], memory: &mut [Affine]) {
+    let i = this_grid().rank() as usize;
+    let first = Affine { factor: 3, sum: 5 };
+    out[i] = [
+        grid_reduce(x[i], memory, |a, b| a.then(b)),
+        grid_inclusive_scan(x[i], memory, |a, b| a.then(b)),
+        grid_exclusive_scan(x[i], first, memory, |a, b| a.then(b)),
+    ];
+}
+
+/// The last of these alone, as each is code of its own for each shape of a block.
+#[kernel]
+fn scanned(x: &[Affine], out: &mut [[Affine; 3]], memory: &mut [Affine]) {
+    let i = this_grid().rank() as usize;
+    let first = Affine { factor: 3, sum: 5 };
+    out[i][2] = grid_exclusive_scan(x[i], first, memory, |a, b| a.then(b));
+}
+
+fn affine(i: usize) -> Affine {
+    Affine {
+        factor: noise(i) | 1,
+        sum: noise(7 * i),
+    }
+}
+
+/// All combined, those up to each thread and those before it, of as many threads.
+fn combined(n: usize) -> Vec<[Affine; 3]> {
+    let same = Affine { factor: 1, sum: 0 };
+    let whole = (0..n).map(affine).fold(same, Affine::then);
+    let (mut up_to, mut before) = (same, Affine { factor: 3, sum: 5 });
+    let mut all = Vec::new();
+    for mine in (0..n).map(affine) {
+        up_to = up_to.then(mine);
+        all.push([whole, up_to, before]);
+        before = before.then(mine);
+    }
+    all
+}
+
+fn grids_combine_in_order(jit: &Jit) -> Outcome {
+    let none = [affine(5); 3];
+    let ragged = (3, [11, 3, 2]);
+    for (blocks, shape) in GRIDS.into_iter().chain([ragged]) {
+        let n = blocks as usize * threads(shape);
+        let x = jit.upload(&(0..n).map(affine).collect::<Vec<_>>())?;
+        let mut out = jit.upload(&vec![none; n])?;
+        // What is there before does not matter.
+        let mut memory = jit.upload(&vec![affine(99); blocks as usize])?;
+        let config = LaunchConfig::new(blocks, shape).cooperative();
+        let mut want = combined(n);
+        if (blocks, shape) == ragged {
+            of_grid.launch(jit, config, &x, &mut out, &mut memory)?;
+        } else {
+            scanned.launch(jit, config, &x, &mut out, &mut memory)?;
+            for want in &mut want {
+                (want[0], want[1]) = (none[0], none[1]);
+            }
+        }
+        for (i, (got, want)) in out.to_vec()?.into_iter().zip(want).enumerate() {
+            assert_eq!(got, want, "thread {i} of {blocks} of {shape:?}");
+        }
+    }
+    Ok(())
+}
+
+/// 24 bytes with padding.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Told {
+    by: u8,
+    rank: i64,
+    parts: [i16; 2],
+}
+
+/// The threads from `from` on tell all, one after another.
+#[kernel]
+fn tell(from: u64, out: &mut [i64], memory: &mut [Told]) {
+    let grid = this_grid();
+    let own = Told {
+        by: block_idx().x as u8,
+        rank: -(grid.rank() as i64),
+        parts: [3, grid.rank() as i16],
+    };
+    let mut sum = 0;
+    for rank in from..grid.size() {
+        let told = grid.broadcast(own, rank, memory);
+        sum = sum * 3 + told.rank * told.parts[0] as i64 + told.parts[1] as i64 + told.by as i64;
+    }
+    out[grid.rank() as usize] = sum;
+}
+
+fn one_thread_tells_the_grid(jit: &Jit) -> Outcome {
+    let none = Told {
+        by: 9,
+        rank: 9,
+        parts: [9; 2],
+    };
+    for (blocks, each, from) in [(1, 1, 0), (BLOCKS, 1, 0), (BLOCKS, 33, 195)] {
+        let n = i64::from(blocks * each);
+        let (mut out, mut memory) = (jit.zeros::<i64>(n as usize)?, jit.upload(&[none])?);
+        let config = LaunchConfig::new(blocks, each).cooperative();
+        tell.launch(jit, config, from as u64, &mut out, &mut memory)?;
+        let told = |rank: i64| -rank * 3 + rank + rank / i64::from(each);
+        let sum = (from..n).fold(0, |sum, rank| sum * 3 + told(rank));
+        assert_eq!(out.to_vec()?, vec![sum; n as usize], "{blocks} of {each}");
+    }
+    Ok(())
+}
+
+#[kernel]
+fn combine_wrong(out: &mut [u32], memory: &mut [u32], which: u32) {
+    let grid = this_grid();
+    out[grid.rank() as usize] = if which == 0 {
+        grid_reduce(1, memory, |a, b| a + b)
+    } else {
+        grid.broadcast(1, grid.size(), memory)
+    };
+}
+
+fn grids_refuse_ranks_and_memory(jit: &Jit) -> Outcome {
+    let (mut out, mut memory) = (jit.zeros::<u32>(8)?, jit.zeros::<u32>(3)?);
+    combine_wrong.launch(
+        jit,
+        LaunchConfig::new(3, 2).cooperative(),
+        &mut out,
+        &mut memory,
+        0,
+    )?;
+    for (which, told) in [
+        (
+            0,
+            "what a grid combines takes memory for a value of each block",
+        ),
+        (1, "a grid's broadcast is of one of its threads"),
+    ] {
+        let config = LaunchConfig::new(4, 2).cooperative();
+        let launched = combine_wrong.launch(jit, config, &mut out, &mut memory, which);
+        let error = launched.and_then(|()| jit.synchronize());
+        let text = error.expect_err("it is refused").to_string();
+        assert!(text.contains(told), "{text}");
+    }
+    assert_eq!(out.to_vec()?, [6, 6, 6, 6, 6, 6, 0, 0]);
     Ok(())
 }

@@ -22,6 +22,9 @@ chapter![
     blocks_combine_again_and_again,
     tuples_and_structs_are_combined,
     elements_change_their_arrangement,
+    blocks_hand_values_on,
+    threads_that_have_ended_send_nothing,
+    blocks_refuse_ranks_and_memory,
 ];
 
 /// The function `x -> factor * x + sum`, modulo 2^32: one after the other is associative, and not commutative.
@@ -622,6 +625,105 @@ fn elements_change_their_arrangement(jit: &Jit) -> Outcome {
         )?;
         assert_eq!(out.to_vec()?, x, "{shape:?}");
         assert_eq!(back.to_vec()?, x, "{shape:?}");
+    }
+    Ok(())
+}
+
+/// Each thread gets that of `from`, that of another warp by its own rank, and its own where there is none.
+#[kernel]
+fn hand_on(x: &[Affine], from: u32, out: &mut [[Affine; 4]], sums: &mut [i64]) {
+    let (block, memory) = (this_block(), shared!([Affine; 1024]));
+    let (i, n) = (linear(), block.size());
+    let own = Moments {
+        count: i as u8,
+        sum: -(i as i64),
+        limits: [i as i16, 7],
+    };
+    out[i] = [
+        block.broadcast(x[i], from),
+        block.shuffle(x[i], n - 1 - i as u32, memory),
+        block.shuffle(x[i], (i as u32 * 7 + 40) % n, memory),
+        block.shuffle(x[i], if i % 2 == 0 { n } else { u32::MAX }, memory),
+    ];
+    let sent = block.broadcast(own, from);
+    let (at, is_even) = block.broadcast((i as u32, i % 2 == 0), n - 1);
+    sums[i] = sent.sum * 10 + sent.limits[1] as i64 + 10_000_000 * at as i64 + is_even as i64;
+}
+
+fn blocks_hand_values_on(jit: &Jit) -> Outcome {
+    for shape in [[1, 1, 1], [5, 3, 3], [1024, 1, 1]] {
+        let n = threads(shape);
+        let x = affines(n);
+        for from in [0, n / 2, n - 1] {
+            let mut out = jit.upload(&vec![[SAME; 4]; n])?;
+            let mut sums = jit.zeros::<i64>(n)?;
+            let input = jit.upload(&x)?;
+            let args = args!(&input, from as u32, &mut out, &mut sums);
+            jit.launch(&hand_on, 1, shape, args)?;
+            let want = |i: usize| [x[from], x[n - 1 - i], x[(i * 7 + 40) % n], x[i]];
+            let what = format!("{shape:?} from {from}");
+            assert_eq!(
+                out.to_vec()?,
+                (0..n).map(want).collect::<Vec<_>>(),
+                "{what}"
+            );
+            let last = n as i64 - 1;
+            let sum = 7 - 10 * from as i64 + 10_000_000 * last + i64::from(last % 2 == 0);
+            assert_eq!(sums.to_vec()?, vec![sum; n], "{what}");
+        }
+    }
+    Ok(())
+}
+
+/// Threads from 40 on are left, and none of them asks for others.
+#[kernel]
+fn left_hand_on(x: &[u32], out: &mut [u32]) {
+    let (block, memory) = (this_block(), shared!([u32; 100]));
+    let i = linear();
+    if i < 40 {
+        return;
+    }
+    let turned = block.shuffle(x[i], if i == 99 { 40 } else { i as u32 + 1 }, memory);
+    out[i] = 1000 * block.broadcast(x[i], 70) + turned;
+}
+
+fn threads_that_have_ended_send_nothing(jit: &Jit) -> Outcome {
+    let x: Vec<u32> = (0..100).map(|i| noise(i) % 1000).collect();
+    let mut out = jit.zeros::<u32>(100)?;
+    left_hand_on.launch(jit, (1, 100), &jit.upload(&x)?, &mut out)?;
+    let want = |i: usize| match i {
+        0..40 => 0,
+        99 => 1000 * x[70] + x[40],
+        _ => 1000 * x[70] + x[i + 1],
+    };
+    assert_eq!(out.to_vec()?, (0..100).map(want).collect::<Vec<_>>());
+    Ok(())
+}
+
+#[kernel]
+fn hand_on_wrong(out: &mut [u32], which: u32) {
+    let (block, memory) = (this_block(), shared!([u32; 33]));
+    out[linear()] = if which == 0 {
+        block.broadcast(7, block.size())
+    } else {
+        block.shuffle(7, 0, memory)
+    };
+}
+
+fn blocks_refuse_ranks_and_memory(jit: &Jit) -> Outcome {
+    let mut out = jit.zeros::<u32>(34)?;
+    hand_on_wrong.launch(jit, (1, 33), &mut out, 1)?;
+    for (which, told) in [
+        (0, "a block's broadcast is of one of its threads"),
+        (
+            1,
+            "a block's shuffle takes memory for a value of each thread",
+        ),
+    ] {
+        let launched = hand_on_wrong.launch(jit, (1, 34), &mut out, which);
+        let error = launched.and_then(|()| jit.synchronize());
+        let text = error.expect_err("it is refused").to_string();
+        assert!(text.contains(told), "{text}");
     }
     Ok(())
 }

@@ -11,7 +11,9 @@ use super::Outcome;
 use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
-    stacks heaps products of_functions nested chosen_by_bool compared with_bodies; in_buffers by_name in_shared_memory
+    stacks heaps products of_functions nested chosen_by_bool compared with_bodies
+    beside_closures of_other_types handed_on; in_buffers by_name in_shared_memory beside_closures_in_kernels
+    numbers_that_nothing_tells numbers_that_are_asserted
 }
 
 #[derive(Copy, Clone, KernelType)]
@@ -293,6 +295,171 @@ fn measured<M: Measured>(of: &M) -> i32 {
 #[device_fn]
 fn with_bodies(x: i32) -> i32 {
     measured(&Heap::of([1, x as u32 & 7, 5])) + 1000 * measured(&Heap::of([x as u32 & 3]))
+}
+
+#[device_fn]
+fn repeated<const N: usize, T: Num, F: FnMut(T) -> T>(x: T, mut f: F) -> T {
+    let mut x = x;
+    for _ in 0..N {
+        x = f(x);
+    }
+    x
+}
+
+/// The number is told by an argument, or by the call.
+#[device_fn]
+fn joined<T: Num, const N: usize, F: Fn(T, T) -> T>(x: &[T; N], f: F) -> T {
+    const { assert!(N > 0, "nothing is joined") };
+    let mut all = x[0];
+    for i in 1..N {
+        all = f(all, x[i]);
+    }
+    all
+}
+
+#[device_fn]
+fn built<const N: usize, F>(f: F) -> [i32; N]
+where
+    F: Fn(usize) -> i32,
+{
+    let mut all = [0; N];
+    for (i, one) in all.iter_mut().enumerate() {
+        *one = f(i);
+    }
+    all
+}
+
+const STEPS: usize = 3;
+
+#[device_fn]
+fn beside_closures(x: i32) -> i32 {
+    let (mut calls, by) = (0, x & 3);
+    let four = repeated::<4, _, _>(x & 15, |v| {
+        calls += 1;
+        v * 3 - by
+    });
+    let more =
+        repeated::<STEPS, i32, _>(1, |v| v + by) + repeated::<{ STEPS - 3 }, _, _>(7, |v| v * v);
+    let half = repeated::<{ 1 + 1 }, f32, _>((x & 7) as f32, |v| v * 0.5);
+    let squares = built::<5, _>(|i| (i * i) as i32 + by);
+    let told = joined(&squares, |a, b| a * 2 + b) + joined::<_, _, _>(&[x & 1, 5], |a, b| a - b);
+    let named = joined::<i32, 5, _>(&squares, |a, b| a.max(b));
+    four + 7 * calls + 11 * more + (half * 4.0) as i32 + 1000 * told + named
+}
+
+#[device_fn]
+fn scaled<const BY: i32, const UP: bool, const BITS: u8, F: Fn(i32) -> i32>(x: i32, f: F) -> i32 {
+    let shifted = f(x & 255) >> BITS;
+    if UP { shifted * BY } else { shifted - BY }
+}
+
+#[device_fn]
+fn of_other_types(x: i32) -> i32 {
+    let down = scaled::<-3, false, 2, _>(x, |v| v + 1);
+    down * 1000 + scaled::<{ i32::MIN >> 20 }, true, { 1 + 2 }, _>(x, |v| v * 2)
+}
+
+/// Hands its own numbers on, to a function that takes closures and one that takes none.
+#[device_fn]
+fn around<const N: usize, const WIDE: usize, F: Fn(i32) -> i32>(x: [i32; N], f: F) -> i32 {
+    let all = built::<WIDE, _>(|i| f(x[i % N]) + WIDE as i32);
+    let often = repeated::<{ N }, _, _>(1, |v| f(v) & 31);
+    joined(&all, |a, b| a ^ b) + 100 * often + of_array::<N>(x)
+}
+
+#[device_fn]
+fn of_array<const N: usize>(x: [i32; N]) -> i32 {
+    joined::<_, N, _>(&x, |a, b| a + b) + repeated::<N, _, _>(0, |v| v + N as i32)
+}
+
+#[device_fn]
+fn handed_on(x: i32) -> i32 {
+    let one = around::<3, 5, _>([x & 7, 2, 9], |v| v * 5 + 1);
+    one + 3 * around::<1, 2, _>([x & 3], |v| v - x)
+}
+
+/// A number of the kernel's, and shared memory of its length.
+#[kernel]
+fn turned<T: Num, const N: usize>(x: &mut [T]) {
+    let i = global_id().x;
+    let more = repeated::<N, _, _>(x[i], |v| v + v);
+    x[i] = exchanged_by::<{ N }, T, _>(more, |at| (at + 1) % N);
+}
+
+#[device_fn]
+fn exchanged_by<const N: usize, T: Num, F: Fn(usize) -> usize>(value: T, from: F) -> T {
+    let all = shared!([T; N]);
+    barrier();
+    all[thread_idx().x] = value;
+    barrier();
+    all[from(thread_idx().x)]
+}
+
+fn beside_closures_in_kernels(jit: &Jit) -> Outcome {
+    let mut x = jit.upload(&[1u32, 2, 3, 4])?;
+    turned.launch::<u32, 4>(jit, (1, 4), &mut x)?;
+    assert_eq!(x.to_vec()?, [32, 48, 64, 16]);
+    let mut x = jit.upload(&[0.5f64, 1.5])?;
+    turned.launch::<f64, 2>(jit, (1, 2), &mut x)?;
+    assert_eq!(x.to_vec()?, [6.0, 2.0]);
+    Ok(())
+}
+
+#[kernel]
+fn told_by_the_result(out: &mut [i32]) {
+    let all: [i32; 3] = built(|i| i as i32);
+    out[0] = all[2];
+}
+
+#[kernel]
+fn told_in_part(out: &mut [i32]) {
+    out[0] = joined::<i32, _, _>(&[1, 2], |a, b| a + b);
+}
+
+/// What rustc finds out by more than the arguments has to be written.
+fn numbers_that_nothing_tells(_: &Jit) -> Outcome {
+    let text = told_by_the_result
+        .get()
+        .expect_err("nothing tells it")
+        .to_string();
+    let told =
+        "nothing tells the const parameter `N` of `built`; write it at the call, `built::<..>(..)`";
+    assert!(text.contains(told), "{text}");
+    let text = told_in_part.get().expect_err("it is not clear").to_string();
+    let told = "this call of `joined` has types or numbers, and `_` for a const parameter as `N`; write all numbers, or no list";
+    assert!(text.contains(told), "{text}");
+    Ok(())
+}
+
+#[device_fn]
+fn pairs<const N: usize, F: Fn(usize) -> u32>(f: F) -> u32 {
+    const { assert!(N % 2 == 0, "these are no pairs") };
+    f(N)
+}
+
+#[kernel]
+fn in_pairs<const N: usize>(out: &mut [u32]) {
+    out[0] = pairs::<N, _>(|n| n as u32 / 2) + pairs::<6, _>(|n| 10 * n as u32);
+}
+
+#[kernel]
+fn in_odd_pairs(out: &mut [u32]) {
+    out[0] = pairs::<3, _>(|n| n as u32);
+}
+
+fn numbers_that_are_asserted(jit: &Jit) -> Outcome {
+    let mut out = jit.zeros::<u32>(1)?;
+    in_pairs.launch::<8>(jit, (1, 1), &mut out)?;
+    assert_eq!(out.to_vec()?, [64]);
+    let odd = [
+        in_pairs.launch::<7>(jit, (1, 1), &mut out),
+        in_odd_pairs.launch(jit, (1, 1), &mut out),
+    ];
+    for launched in odd {
+        let text = launched.expect_err("it is odd").to_string();
+        assert!(text.contains("these are no pairs"), "{text}");
+    }
+    Ok(())
 }
 
 #[kernel]

@@ -30,6 +30,29 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! Threads hand each other values through shared memory:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! /// Numbers in the order of the block from its end, less the third.
+//! #[kernel]
+//! fn reverse(x: &mut [i32]) {
+//!     let (block, memory) = (this_block(), shared!([i32; 256]));
+//!     let i = block.rank() as usize;
+//!     let third = block.broadcast(x[i], 2);
+//!     x[i] = block.shuffle(x[i], block.size() - 1 - block.rank(), memory) - third;
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let jit = Jit::new()?;
+//! let mut x = jit.upload(&[1, 7, 8, 3])?;
+//! reverse.launch(&jit, (1, 4), &mut x)?;
+//! assert_eq!(x.to_vec()?, [-5, 0, -1, -7]);
+//! # Ok(())
+//! # }
+//! ```
 
 use kiln_jit_core::ir::{Constant, TypeForm};
 use kiln_jit_core::value::DeviceType;
@@ -99,5 +122,48 @@ impl BlockGroup {
     /// Waits, and tells for how many threads `predicate` is true.
     pub fn count(self, predicate: bool) -> u32 {
         barrier_count(predicate)
+    }
+
+    /// The value of the thread with a rank, for all threads (CUDA: a `__shared__` variable between two barriers).
+    /// `value` is of any type; it goes through shared memory of the group's own.
+    ///
+    /// All threads that have not ended come here with the same `from_rank`, which is that of one of them. It is a barrier,
+    /// too. A rank that is not below the size ends the thread with an error.
+    pub fn broadcast<T: DeviceType>(self, value: T, from_rank: u32) -> T {
+        let size = self.size;
+        assert!(
+            from_rank < size,
+            "a block's broadcast is of one of its threads"
+        );
+        let sent = shared!([T; 1]);
+        // The threads of another call have read it.
+        barrier();
+        if self.rank == from_rank {
+            sent[0] = value;
+        }
+        barrier();
+        sent[0]
+    }
+
+    /// The value of the thread with the rank that this thread asks for, in any warp of the block; its own where there is no
+    /// such thread. `value` is of any type.
+    ///
+    /// `memory` is shared memory for a value of each thread; what was read of it before is safe to be overwritten. All
+    /// threads that have not ended come here, and no thread asks for one that has. It is a barrier, too. Too little memory
+    /// ends the threads with an error.
+    pub fn shuffle<T: DeviceType>(self, value: T, rank: u32, memory: &mut [T]) -> T {
+        let size = self.size;
+        assert!(
+            memory.len() >= size as usize,
+            "a block's shuffle takes memory for a value of each thread"
+        );
+        barrier();
+        memory[self.rank as usize] = value;
+        barrier();
+        if rank < size {
+            memory[rank as usize]
+        } else {
+            value
+        }
     }
 }

@@ -13,15 +13,16 @@
 //!
 //! A group has a [`rank`](LaneGroup::rank) for each thread and a [`size`](LaneGroup::size); it waits by
 //! [`sync`](LaneGroup::sync) and votes by [`any`](LaneGroup::any), [`all`](LaneGroup::all) and
-//! [`count`](LaneGroup::count). Groups of lanes shuffle by rank. Lanes that have ended before a group is made are no
+//! [`count`](LaneGroup::count). It shuffles by rank and broadcasts; a block does so through shared memory, a grid broadcasts
+//! through global memory. Lanes that have ended before a group is made are no
 //! members: a block of any size works, and so does one of which threads have returned.
 //!
-//! | together | of lanes | of lanes by a mask | of a block |
-//! |---|---|---|---|
-//! | all values combined | [`group_reduce()`] | [`warp_reduce()`] | [`block_reduce()`] |
-//! | the same, for the first thread | | | [`block_reduce_to_first()`] |
-//! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] |
-//! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] |
+//! | together | of lanes | of lanes by a mask | of a block | of a grid |
+//! |---|---|---|---|---|
+//! | all values combined | [`group_reduce()`] | [`warp_reduce()`] | [`block_reduce()`] | [`grid_reduce()`] |
+//! | the same, for the first thread | | | [`block_reduce_to_first()`] | |
+//! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] | [`grid_inclusive_scan()`] |
+//! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] | [`grid_exclusive_scan()`] |
 //!
 //! [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has,
 //! [`block_radix_rank()`], [`block_radix_sort()`], [`block_merge_sort()`] and [`block_merge()`] put them in order,
@@ -86,6 +87,7 @@
 //! | `group/grid` | the grid |
 //! | `group/block` | the block |
 //! | `group/collectives` | what they compute together |
+//! | `group/grid_collectives` | what a grid computes together, and in what memory |
 //! | `group/exchange` | the elements of a block in another arrangement |
 //! | `group/radix` | its elements in the order of digits |
 //! | `group/merge` | its elements in order by comparison |
@@ -96,6 +98,7 @@ mod block;
 mod collectives;
 mod exchange;
 mod grid;
+mod grid_collectives;
 mod histogram;
 mod lanes;
 mod look_back;
@@ -112,6 +115,7 @@ pub use collectives::{
 };
 pub use exchange::{block_to_blocked, block_to_striped};
 pub use grid::{GridGroup, this_grid};
+pub use grid_collectives::{grid_exclusive_scan, grid_inclusive_scan, grid_reduce};
 pub use histogram::{block_histogram, block_histogram_add};
 pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
 pub use look_back::{block_look_back, look_back_tile};

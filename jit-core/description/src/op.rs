@@ -194,6 +194,8 @@ numbered! {
         /// A function that takes closures; each of the last list is [`Op::Closure`] or
         /// [`Op::LetClosure`].
         CallInline "pTEE",
+        /// [`Op::CallInline`] with const arguments behind the types.
+        CallInlineWithConsts "pTKEE",
         /// A method that takes closures, as [`Op::CallInline`] is a function; its receiver is the first argument.
         CallMethodInline "pTEE",
         /// A call of a closure.
@@ -301,6 +303,9 @@ numbered! {
         SayInt "si",
         /// An attribute for hooks to read: its name, and a text.
         SayText "ss",
+        /// A const parameter of a function that is described in place of a call, before [`Op::InlineBody`]: its name,
+        /// its type.
+        InlineConst "sp",
         /// The body of a function that is described in place of a call: its name, its type parameters with
         /// their places among the arguments of the call, the types of its values, the variable of the first
         /// of them, the body. The closures that it takes are its first ones.

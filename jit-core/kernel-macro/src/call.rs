@@ -189,15 +189,13 @@ impl Translator<'_> {
         let (mut types, mut consts) = (Vec::new(), Vec::new());
         let mut written = TokenStream::new();
         if let Some(last) = path.segments.last_mut() {
-            if !takes_closures {
-                consts = self.take_const_args(&mut last.arguments);
-            }
+            consts = self.take_const_args(&mut last.arguments);
             types = self.type_args(&last.arguments, takes_closures);
             written = written_types(&last.arguments);
             last.arguments = PathArguments::None;
         }
         if takes_closures {
-            return self.call_with_closures(call, &path, &types);
+            return self.call_with_closures(call, &path, &types, &consts);
         }
         let args = self.eager_list(call.args.iter());
         let entry = callee_entry(of, &path, &written, span);
@@ -293,7 +291,7 @@ impl Translator<'_> {
                 other => {
                     self.refuse(
                         other,
-                        "const arguments are those of free functions without closures, `f::<4>(x)`; pass the number as a value",
+                        "const arguments are those of free functions, `f::<4>(x)`; pass the number as a value",
                     );
                 }
             }

@@ -4,9 +4,9 @@
 //! described in place of each call (`kiln_jit_core::front::inline` says why): its body is the same
 //! calls, in a function that gets the arguments as operands.
 
-use kiln_description::{Code, Op};
+use kiln_description::{Code, Len, Op};
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{quote, quote_spanned};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{
     Block, Expr, ExprCall, ExprClosure, GenericParam, Generics, Pat, PathArguments, ReturnType,
@@ -108,7 +108,8 @@ pub(crate) fn describing_function(
             let name = &param.ident;
             Some(closure.map_or_else(|| quote!(#name), |(_, pointer)| pointer.clone()))
         }
-        _ => None,
+        GenericParam::Const(param) => Some(param.ident.to_token_stream()),
+        GenericParam::Lifetime(_) => None,
     });
     let instance = signature.instance();
     let front = front();
@@ -215,7 +216,24 @@ impl Translator<'_> {
         parts.push(self.inlined_body(body));
         let code = Code::new(Op::InlineBody, None).text(&plain_name(&signature.name));
         let code = code.list(&params).list(&types).number(first);
-        code.region(&Code::block(parts))
+        let code = code.region(&Code::block(parts));
+        let mut all = self.inline_consts(signature);
+        all.push(code);
+        match all.len() {
+            1 => all.remove(0),
+            _ => Code::block(all),
+        }
+    }
+
+    /// The const parameters of a function that takes closures.
+    fn inline_consts(&mut self, signature: &Signature) -> Vec<Code> {
+        let root = root();
+        let consts = signature.consts.iter().map(|(name, ty)| {
+            let entry = self.pool.entry(&quote!(#root::Pooled::const_type::<#ty>()));
+            let code = Code::new(Op::InlineConst, None);
+            code.text(&plain_name(name)).number(entry)
+        });
+        consts.collect()
     }
 
     /// The body, whose value is what the function returns.
@@ -336,6 +354,7 @@ impl Translator<'_> {
         call: &ExprCall,
         path: &syn::Path,
         types: &[Code],
+        consts: &[Len],
     ) -> Code {
         let span = call.start();
         let root = root_at(span);
@@ -349,8 +368,14 @@ impl Translator<'_> {
             { #import <#callee as #root::Inlinable>::pooled() }
         };
         let entry = self.pool.entry(&entry);
-        let code = self.op(Op::CallInline, span).number(entry);
-        code.list(types).list(&args).list(&closures)
+        let code = match consts {
+            [] => self.op(Op::CallInline, span).number(entry).list(types),
+            _ => {
+                let code = self.op(Op::CallInlineWithConsts, span).number(entry);
+                code.list(types).consts(consts)
+            }
+        };
+        code.list(&args).list(&closures)
     }
 
     pub(crate) fn closure_value(&mut self, argument: &Expr) -> Code {

@@ -166,7 +166,6 @@ impl Signature {
                  `#[device_fn]` functions",
             );
         }
-        let consts = self.generics.const_params().next();
         if self.is_inlined() && self.inline == Inline::Never {
             refusals.refuse(
                 &self.name,
@@ -181,11 +180,11 @@ impl Signature {
                  the attribute",
             );
         }
-        if let (true, Some(param)) = (self.is_inlined(), consts) {
+        if let (true, Some(name)) = (self.is_inlined(), self.fixed.first()) {
             refusals.refuse(
-                param,
-                "a device function that takes closures has no const parameters; take the number as \
-                 a value",
+                name,
+                "a device function that takes closures has no number that is an argument of a type, `Stack<T, N>`; take the \
+                 struct's array, `[T; N]`, or a slice of it",
             );
         }
     }

@@ -286,12 +286,9 @@ impl Bindings {
         }
     }
 
-    /// Bindings of type parameters, some of them given.
-    pub(super) fn of_types(types: Vec<Option<Type>>) -> Self {
-        Bindings {
-            types,
-            consts: Vec::new(),
-        }
+    /// Bindings of type and const parameters, some of them given.
+    pub(super) fn of(types: Vec<Option<Type>>, consts: Vec<Option<ConstArg>>) -> Self {
+        Bindings { types, consts }
     }
 
     /// Binds what `actual` tells of `pattern`, where a reference to an array stands for a slice, and
@@ -322,10 +319,14 @@ impl Bindings {
         }
     }
 
-    /// What the type parameters are bound to, or the first that is not.
-    pub(super) fn types(self) -> Result<Vec<Type>, usize> {
-        let bound = self.types.into_iter().enumerate();
-        bound.map(|(i, ty)| ty.ok_or(i)).collect()
+    /// What the type parameters are bound to, and the const parameters, or the first of them that is not.
+    pub(super) fn found(self) -> (Result<Vec<Type>, usize>, Result<Vec<ConstArg>, usize>) {
+        let types = self.types.into_iter().enumerate();
+        let consts = self.consts.into_iter().enumerate();
+        (
+            types.map(|(i, ty)| ty.ok_or(i)).collect(),
+            consts.map(|(i, number)| number.ok_or(i)).collect(),
+        )
     }
 
     /// Whether `actual` is an instance of `pattern`, binding parameters on the way. A mutable

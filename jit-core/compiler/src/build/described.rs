@@ -2,9 +2,7 @@
 //! made from others.
 
 use crate::ir::Entity;
-use crate::ir::{
-    AddressSpace, ArrayLen, ConstArg, ConstParam, Constant, InstData, Type, TypeTable, Value,
-};
+use crate::ir::{AddressSpace, ArrayLen, ConstArg, Constant, InstData, Type, TypeTable, Value};
 
 use super::{BuildErrorKind, DeviceFn, KernelBuilder, Val};
 
@@ -34,13 +32,6 @@ impl KernelBuilder {
     pub(crate) fn kept_constants(&self, number: usize) -> Vec<Constant> {
         let state = self.state.borrow();
         state.constants.get(number).cloned().unwrap_or_default()
-    }
-
-    /// The declared type of a const parameter.
-    pub(crate) fn const_param_type(&self, param: ConstParam) -> Type {
-        let state = self.state.borrow();
-        let declared = state.function.const_params.get(param.index());
-        declared.map_or(Type::U32, |p| p.ty)
     }
 
     /// Describes a call with const arguments, which the function that is called takes.
@@ -275,21 +266,30 @@ impl KernelBuilder {
         self.inlining.depth.set(self.inlining.depth.get() - 1);
     }
 
-    /// What the type parameters of a function are when it is called with arguments of these types:
-    /// each has a name and may be given, too. The error is the name of one that nothing tells.
+    /// What the type and const parameters of a function are when it is called with arguments of these types:
+    /// each may be given, too. The error is one that nothing tells.
     pub(crate) fn infer<'n>(
         &self,
         type_params: &[(&'n str, Option<Type>)],
+        consts: Vec<Option<ConstArg>>,
         declared: &[Type],
         args: &[Type],
-    ) -> Result<Vec<Type>, &'n str> {
+    ) -> Result<(Vec<Type>, Vec<ConstArg>), Parameter<'n>> {
         let state = self.state.borrow();
         let types = &state.module.types;
         let given = type_params.iter().map(|(_, given)| *given);
-        let mut bound = super::call::Bindings::of_types(given.collect());
+        let mut bound = super::call::Bindings::of(given.collect(), consts);
         for (&wanted, &arg) in declared.iter().zip(args) {
             bound.unify_shape(types, wanted, arg);
         }
-        bound.types().map_err(|index| type_params[index].0)
+        let (types, consts) = bound.found();
+        let types = types.map_err(|index| Parameter::Type(type_params[index].0))?;
+        Ok((types, consts.map_err(Parameter::Const)?))
     }
+}
+
+/// A parameter that nothing tells: a type's by its name, a number's by its place.
+pub(crate) enum Parameter<'n> {
+    Type(&'n str),
+    Const(usize),
 }

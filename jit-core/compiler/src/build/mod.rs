@@ -37,7 +37,7 @@ mod value;
 
 pub use control::IfThen;
 pub use declare::TypeParamBuilder;
-pub(crate) use described::PartBounds;
+pub(crate) use described::{Parameter, PartBounds};
 pub use error::{BuildError, BuildErrorKind, BuildErrors};
 pub use kernel::{DeviceFn, Kernel};
 pub use literal::IntoVal;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::build::{BuildErrorKind, IntoVal, KernelBuilder, Val};
-use crate::ir::{ArrayLen, Constant, InstData, StructData, Type, TypeData, TypeTable};
+use crate::ir::{ArrayLen, ConstArg, Constant, InstData, StructData, Type, TypeData, TypeTable};
 
 use super::operand::Kind;
 use super::{Front, Operand};
@@ -40,9 +40,11 @@ impl<'k> Front<'k> {
     }
 
     /// The value of a const parameter, as the type that it has in the kernel.
-    pub(super) fn const_value(self, param: crate::ir::ConstParam, ty: Type) -> Operand<'k> {
-        let declared = self.builder.const_param_type(param);
-        let value = self.builder.emit(InstData::ConstParam(param), declared);
+    pub(super) fn const_value(self, param: ConstArg, declared: Type, ty: Type) -> Operand<'k> {
+        let value = match param {
+            ConstArg::Param(param) => self.builder.emit(InstData::ConstParam(param), declared),
+            ConstArg::Known(number) => self.builder.constant(number, declared),
+        };
         Operand::new(self.builder, Kind::Value(value.cast(ty)))
     }
 

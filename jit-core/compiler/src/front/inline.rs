@@ -5,8 +5,8 @@
 //! parameters, which are numbered from 0 as every function's are, stand for types of the caller: a
 //! *scope* of the builder. A closure is described in the scope that it was made in.
 
-use crate::build::KernelBuilder;
-use crate::ir::Type;
+use crate::build::{KernelBuilder, Parameter};
+use crate::ir::{ConstArg, Type};
 
 use super::operand::Kind;
 use super::{Front, Operand, Pooled};
@@ -19,10 +19,23 @@ pub type Closure<'c, 'k> = &'c (dyn Fn(&[Operand<'k>]) -> Operand<'k> + 'c);
 pub struct InlineCall<'c, 'k> {
     /// Type arguments that are written at the call.
     pub types: &'c [Type],
+    /// Const arguments that are written at the call.
+    pub consts: &'c [ConstArg],
     /// Arguments that are values, in order.
     pub args: &'c [Operand<'k>],
     /// Arguments that are closures, in order.
     pub closures: &'c [Closure<'c, 'k>],
+}
+
+/// A function that takes closures, as its description has it.
+pub(super) struct InlineFunction<'d> {
+    pub(super) name: &'d str,
+    /// Its type parameters, each with its place among the type arguments of a call.
+    pub(super) types: &'d [(&'d str, usize)],
+    /// Its const parameters.
+    pub(super) consts: &'d [&'static str],
+    /// The types of its value parameters, where its parameters stand for themselves.
+    pub(super) declared: &'d [Type],
 }
 
 /// What a call with closures can call. `#[device_fn]` implements it for functions with parameters of
@@ -64,32 +77,61 @@ impl<'k> Front<'k> {
         types
     }
 
-    /// Describes the body of a function with these type parameters, each with its place among the
-    /// type arguments of a call, and value parameters of these types.
-    pub(super) fn inlined(
+    /// What the type and const parameters of a function stand for in a call; the error says what nothing tells.
+    fn inferred(
         self,
-        name: &str,
+        function: &InlineFunction<'_>,
         call: &InlineCall<'_, 'k>,
-        type_params: &[(&str, usize)],
-        declared: &[Type],
-        describe: impl FnOnce(&[Operand<'k>]) -> Operand<'k>,
-    ) -> Operand<'k> {
-        let b = self.builder;
-        let args: Vec<Operand<'k>> = call.args.iter().map(|arg| arg.eager()).collect();
-        let types: Vec<Type> = args.iter().map(|arg| arg.ty()).collect();
+        args: &[Type],
+    ) -> Result<(Vec<Type>, Vec<ConstArg>), String> {
+        let (name, consts) = (function.name, function.consts);
+        // A call of which some `_` are numbers does not say which.
+        let is_written = |ty: &Type| *ty != Type::UNIT;
+        if call.consts.len() != consts.len()
+            && (!call.consts.is_empty() || call.types.iter().any(is_written))
+            && let Some(param) = consts.first()
+        {
+            return Err(format!(
+                "this call of `{name}` has types or numbers, and `_` for a const parameter as `{param}`; write all \
+                 numbers, or no list"
+            ));
+        }
         let given = |&(name, at): &(_, usize)| {
             // `_` is unit.
             let ty = call.types.get(at).copied();
-            (name, ty.filter(|ty| *ty != Type::UNIT))
+            (name, ty.filter(is_written))
         };
-        let type_params: Vec<_> = type_params.iter().map(given).collect();
-        let scope = match b.infer(&type_params, declared, &types) {
-            Ok(scope) => scope,
-            Err(param) => {
-                let message = format!(
-                    "nothing tells the type parameter `{param}` of `{name}`; write it at the call, \
-                     `{name}::<..>(..)`"
-                );
+        let type_params: Vec<_> = function.types.iter().map(given).collect();
+        let given = |at| call.consts.get(at).copied();
+        let const_params: Vec<_> = (0..consts.len()).map(given).collect();
+        let found = self
+            .builder
+            .infer(&type_params, const_params, function.declared, args);
+        found.map_err(|param| {
+            let (kind, param) = match param {
+                Parameter::Type(name) => ("type", name),
+                Parameter::Const(number) => ("const", consts[number]),
+            };
+            format!(
+                "nothing tells the {kind} parameter `{param}` of `{name}`; write it at the call, \
+                 `{name}::<..>(..)`"
+            )
+        })
+    }
+
+    /// Describes the body of a function, with what its value parameters and its const parameters are.
+    pub(super) fn inlined(
+        self,
+        function: &InlineFunction<'_>,
+        call: &InlineCall<'_, 'k>,
+        describe: impl FnOnce(&[Operand<'k>], &[ConstArg]) -> Operand<'k>,
+    ) -> Operand<'k> {
+        let (b, name) = (self.builder, function.name);
+        let args: Vec<Operand<'k>> = call.args.iter().map(|arg| arg.eager()).collect();
+        let types: Vec<Type> = args.iter().map(|arg| arg.ty()).collect();
+        let (scope, consts) = match self.inferred(function, call, &types) {
+            Ok(found) => found,
+            Err(message) => {
                 return match args.iter().any(|arg| arg.is_recovered()) {
                     true => self.value(b.recovered(Type::I32)),
                     false => self.refuse(&message),
@@ -103,10 +145,12 @@ impl<'k> Front<'k> {
             );
             return self.refuse(&message);
         }
+        let declared = |ty| b.with_types(|types| types.substitute(ty, &scope, &consts));
+        let declared: Vec<Type> = function.declared.iter().copied().map(declared).collect();
         let before = b.enter_scope(Some(b.new_scope(scope)));
         let args = args.iter().zip(declared);
-        let args = args.map(|(arg, &ty)| self.coerce(*arg, b.in_scope(ty)));
-        let result = describe(&args.collect::<Vec<_>>());
+        let args = args.map(|(arg, ty)| self.coerce(*arg, ty));
+        let result = describe(&args.collect::<Vec<_>>(), &consts);
         b.enter_scope(before);
         b.inlined_one();
         result

@@ -6,6 +6,7 @@ use kiln_description::{Op, Reader, Region};
 
 use crate::ir::{ConstArg, Location, Type};
 
+use super::super::inline::InlineFunction;
 use super::super::pool::{ElementEntry, Entry, MethodEntry};
 use super::super::{Closure, InlineCall, Operand};
 use super::{Body, Cursor};
@@ -64,10 +65,9 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
             }
             Op::CallWithConsts => {
                 let (entry, types) = (self.entry(), self.types());
-                let consts = (0..self.code.count()).map(|_| self.const_arg());
-                let consts: Vec<Option<ConstArg>> = consts.collect();
+                let consts = self.const_args();
                 let args = self.list();
-                match consts.into_iter().collect() {
+                match consts {
                     Some(consts) => front
                         .builder
                         .giving(consts, || self.call_function(entry, &types, &args)),
@@ -84,7 +84,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 front.builder.written(text, || self.eval())
             }
             Op::CallMethod => self.call_method(),
-            Op::CallInline => self.call_inline(),
+            Op::CallInline | Op::CallInlineWithConsts => self.call_inline(op),
             Op::CallMethodInline => self.call_method_inline(),
             Op::CallClosure => {
                 let closure = self.closure();
@@ -193,10 +193,24 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         })
     }
 
-    fn call_inline(&mut self) -> Operand<'k> {
-        let entry = self.entry();
-        let (types, args) = (self.types(), self.list());
-        self.call_with_closures(entry, &types, &args)
+    fn call_inline(&mut self, op: Op) -> Operand<'k> {
+        let (entry, types) = (self.entry(), self.types());
+        let consts = match op {
+            Op::CallInlineWithConsts => self.const_args(),
+            _ => Some(Vec::new()),
+        };
+        let args = self.list();
+        match consts {
+            Some(consts) => self.call_with_closures(entry, &types, &consts, &args),
+            None => self.unfit(),
+        }
+    }
+
+    /// The const arguments of a call; none if one of them is none.
+    fn const_args(&mut self) -> Option<Vec<ConstArg>> {
+        let consts = (0..self.code.count()).map(|_| self.const_arg());
+        let consts: Vec<Option<ConstArg>> = consts.collect();
+        consts.into_iter().collect()
     }
 
     /// A method that takes closures, and its receiver by value.
@@ -206,13 +220,14 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         if let Some(receiver) = args.first_mut() {
             *receiver = receiver.target();
         }
-        self.call_with_closures(entry, &types, &args)
+        self.call_with_closures(entry, &types, &[], &args)
     }
 
     fn call_with_closures(
         &mut self,
         entry: Option<Entry>,
         types: &[Type],
+        consts: &[ConstArg],
         args: &[Operand<'k>],
     ) -> Operand<'k> {
         let (front, body) = (self.front(), self.body);
@@ -226,6 +241,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         let closures: Vec<Closure<'_, 'k>> = closures.iter().map(|c| c as _).collect();
         let call = InlineCall {
             types,
+            consts,
             args,
             closures: &closures,
         };
@@ -277,7 +293,17 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
         }
         let first = self.code.number();
         let mut inner = self.region();
-        front.inlined(name, call, &type_params, &declared, |args| {
+        let consts: Vec<&'static str> = body.consts.borrow().iter().map(|c| c.name).collect();
+        let function = InlineFunction {
+            name,
+            types: &type_params,
+            consts: &consts,
+            declared: &declared,
+        };
+        front.inlined(&function, call, |args, numbers| {
+            for (known, &number) in body.consts.borrow_mut().iter_mut().zip(numbers) {
+                known.is = number;
+            }
             for (number, &arg) in (first..).zip(args) {
                 body.set_local(number, arg);
             }

@@ -99,7 +99,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                 let param = self.body.consts.borrow().get(number).copied();
                 let ty = self.ty();
                 match param {
-                    Some(param) => front.const_value(param, ty),
+                    Some(param) => front.const_value(param.is, param.ty, ty),
                     None => self.unfit(),
                 }
             }

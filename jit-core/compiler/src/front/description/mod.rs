@@ -22,7 +22,7 @@ use std::cell::{Cell, RefCell};
 
 use kiln_description::{Header, LineColumn, Op, Reader, When};
 
-use crate::ir::{ConstParam, Location};
+use crate::ir::{ConstArg, Location, Type};
 
 use super::pool::Entry;
 use super::{Front, InlineCall, Operand, Pooled};
@@ -65,7 +65,17 @@ struct Body<'d, 'k> {
     /// Closures, by number.
     closures: Vec<Cell<Option<LocalClosure<'d, 'k>>>>,
     /// Const parameters, in the order of their declarations.
-    consts: RefCell<Vec<ConstParam>>,
+    consts: RefCell<Vec<BodyConst>>,
+}
+
+/// A const parameter: one of the function that is built, or where a function is described in place of a call what
+/// the parameter is in that.
+#[derive(Copy, Clone)]
+struct BodyConst {
+    name: &'static str,
+    /// Its declared type.
+    ty: Type,
+    is: ConstArg,
 }
 
 impl<'d, 'k> Body<'d, 'k> {
@@ -176,6 +186,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::CallMethod
             | Op::CallMethodInline
             | Op::CallInline
+            | Op::CallInlineWithConsts
             | Op::CallClosure
             | Op::Closure
             | Op::LetClosure
@@ -208,6 +219,7 @@ impl<'k> Cursor<'_, '_, 'k> {
             | Op::ReturnValue
             | Op::DeclareType
             | Op::DeclareConst
+            | Op::InlineConst
             | Op::LaunchBounds
             | Op::Bounds
             | Op::FastMath

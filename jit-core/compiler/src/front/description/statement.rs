@@ -2,13 +2,13 @@
 
 use kiln_description::Op;
 
-use crate::ir::{CompareOp, FastMath, Inline, Type, Unroll};
+use crate::ir::{CompareOp, ConstArg, ConstParam, Entity, FastMath, Inline, Type, Unroll};
 
 use super::super::Operand;
 use super::super::pool::Entry;
 use super::super::range::Range;
-use super::Cursor;
 use super::expression::operator;
+use super::{BodyConst, Cursor};
 
 impl<'k> Cursor<'_, '_, 'k> {
     pub(super) fn statement(&mut self, op: Op) {
@@ -224,7 +224,7 @@ impl<'k> Cursor<'_, '_, 'k> {
                     _ => param.float(),
                 };
             }
-            Op::DeclareConst => {
+            Op::DeclareConst | Op::InlineConst => {
                 let name = self.code.text();
                 let ty = match self.entry() {
                     Some(entry @ Entry::Type(_)) => front.type_of(entry),
@@ -233,8 +233,14 @@ impl<'k> Cursor<'_, '_, 'k> {
                         Type::U64
                     }
                 };
-                let param = builder.declare_const(name, ty);
-                self.body.consts.borrow_mut().push(param);
+                let mut consts = self.body.consts.borrow_mut();
+                let param = match op {
+                    Op::DeclareConst => builder.declare_const(name, ty),
+                    // What it is the call says.
+                    _ => ConstParam::from_index(consts.len()),
+                };
+                let is = ConstArg::Param(param);
+                consts.push(BodyConst { name, ty, is });
             }
             Op::StaticAssert => {
                 let condition = self.eval().read();

@@ -55,7 +55,7 @@ impl Cursor<'_, '_, '_> {
         match self.code.len() {
             Len::Param(number) => {
                 let consts = self.body.consts.borrow();
-                consts.get(number as usize).map(|&c| ConstArg::Param(c))
+                consts.get(number as usize).map(|known| known.is)
             }
             Len::Pooled(number) => match self.body.entry(number)? {
                 Entry::Scalar(_, constant) => Some(ConstArg::Known(constant)),
@@ -66,18 +66,11 @@ impl Cursor<'_, '_, '_> {
 
     /// A length; none if it is none.
     pub(super) fn len(&mut self) -> Option<ArrayLen> {
-        match self.code.len() {
-            Len::Param(number) => {
-                let consts = self.body.consts.borrow();
-                consts.get(number as usize).map(|&c| ArrayLen::Param(c))
-            }
-            Len::Pooled(number) => match self.body.entry(number)? {
-                Entry::Scalar(_, Constant::Int(len)) => {
-                    u64::try_from(len).ok().map(ArrayLen::Known)
-                }
-                Entry::Scalar(_, Constant::Zero) => Some(ArrayLen::Known(0)),
-                _ => None,
-            },
+        match self.const_arg()? {
+            ConstArg::Param(param) => Some(ArrayLen::Param(param)),
+            ConstArg::Known(Constant::Int(len)) => u64::try_from(len).ok().map(ArrayLen::Known),
+            ConstArg::Known(Constant::Zero) => Some(ArrayLen::Known(0)),
+            ConstArg::Known(_) => None,
         }
     }
 }
