@@ -132,6 +132,21 @@ impl Counted {
         }
     }
 
+    /// Adds to `test` that a counter of 64 bits, as `-radius..=radius` of 32 bits has one, is between numbers of hardly more
+    /// than 32; whether that may be. What is computed of known ones further apart would wrap around.
+    fn stays_narrow(&self, before: &mut Before<'_>, ends: [Number; 2], test: &mut Truth) -> bool {
+        let below_zero = match self.scalar.is_signed_int() {
+            true => LARGE / 2,
+            false => 0,
+        };
+        for end in ends {
+            let above = before.add(end, Number::Known(below_zero));
+            let narrow = before.is_below(above, Number::Known(LARGE + below_zero));
+            *test = before.and(*test, narrow);
+        }
+        *test != Truth::Known(false)
+    }
+
     /// The counter's first and last number, where each turn adds a known step or, of an unsigned counter, one
     /// that stays the same.
     ///
@@ -148,18 +163,8 @@ impl Counted {
         let (end, step) = (before.moved(self.end)?, before.moved(self.step)?);
         let is_signed = self.scalar.is_signed_int();
         let (first, end) = (before.number(start), before.number(end));
-        if self.scalar.bits() == 64 {
-            // `-radius..=radius` of 32 bits counts with 64.
-            let below_zero = if is_signed { LARGE / 2 } else { 0 };
-            for bound in [first, end] {
-                let above = before.add(bound, Number::Known(below_zero));
-                let narrow = before.is_below(above, Number::Known(LARGE + below_zero));
-                *test = before.and(*test, narrow);
-            }
-            // What is computed of known ends that far apart would wrap around.
-            if *test == Truth::Known(false) {
-                return None;
-            }
+        if self.scalar.bits() == 64 && !self.stays_narrow(before, [first, end], test) {
+            return None;
         }
         let beyond = before.add(end, Number::Known(self.reaches_end.into()));
         let end = before.sub(beyond, Number::Known(self.ahead));

@@ -30,9 +30,9 @@ pub struct InlineCall<'c, 'k> {
 /// A function that takes closures, as its description has it.
 pub(super) struct InlineFunction<'d> {
     pub(super) name: &'d str,
-    /// Its type parameters, each with its place among the type arguments of a call.
+    /// Type parameters, each with its place among the type arguments of a call.
     pub(super) types: &'d [(&'d str, usize)],
-    /// Its const parameters.
+    /// Names of const parameters.
     pub(super) consts: &'d [&'static str],
     /// The types of its value parameters, where its parameters stand for themselves.
     pub(super) declared: &'d [Type],

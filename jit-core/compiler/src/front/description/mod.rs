@@ -73,7 +73,7 @@ struct Body<'d, 'k> {
 #[derive(Copy, Clone)]
 struct BodyConst {
     name: &'static str,
-    /// Its declared type.
+    /// The type that it is declared with.
     ty: Type,
     is: ConstArg,
 }
