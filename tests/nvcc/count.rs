@@ -47,13 +47,21 @@ pub fn entry(ptx: &str) -> &str {
 
 /// What `ptxas` makes of a kernel of a PTX text; `None` without `KILN_PTXAS`.
 pub fn code_of_ptx(ptx: &str, name: &str, sm: u32) -> Option<Code> {
+    Some(assembled(ptx, name, sm)?.0)
+}
+
+/// The same with what `ptxas` says of the kernel.
+pub fn assembled(ptx: &str, name: &str, sm: u32) -> Option<(Code, String)> {
     let mut ptxas = Command::new(std::env::var_os("KILN_PTXAS")?);
     let folder = Folder::new(&format!("code-{name}-{sm}"));
     let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
     std::fs::write(&source, ptx).expect("the temporary folder can be written");
-    let assemble = ptxas.arg(format!("-arch=sm_{sm}")).arg(&source);
-    output(assemble.arg("-o").arg(&cubin));
-    Some(Code::of(&cubin, name))
+    let assemble = ptxas.args(["-v", &format!("-arch=sm_{sm}")]).arg(&source);
+    let done = assemble.arg("-o").arg(&cubin).output();
+    let done = done.expect("ptxas starts");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(done.status.success(), "{name} for sm_{sm}: {said}");
+    Some((Code::of(&cubin, name), said))
 }
 
 /// A file in `benches/peers`.

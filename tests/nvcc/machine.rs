@@ -8,7 +8,7 @@ use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
-use super::count::{Folder, entry};
+use super::count::{Folder, assembled, entry};
 use super::listing::{Code, disassemble};
 
 /// The architecture for which machine code is compared.
@@ -75,16 +75,10 @@ impl Assembled {
     }
 
     fn of_ptx(ptx: &str, kernel: &str, sm: u32) -> Option<Assembled> {
-        let mut ptxas = Command::new(std::env::var_os("KILN_PTXAS")?);
-        let folder = Folder::new(&format!("machine-{kernel}-{sm}"));
-        let (source, cubin) = (folder.0.join("kernel.ptx"), folder.0.join("kernel.cubin"));
-        std::fs::write(&source, ptx).expect("the temporary folder can be written");
-        let assemble = ptxas.args(["-v", &format!("-arch=sm_{sm}")]).arg(&source);
-        let said = assemble.arg("-o").arg(&cubin).output();
-        let said = said.expect("ptxas starts");
-        let (spills, registers) = usage(&String::from_utf8_lossy(&said.stderr), kernel);
+        let (code, said) = assembled(ptx, kernel, sm)?;
+        let (spills, registers) = usage(&said, kernel);
         Some(Assembled {
-            code: Code::of(&cubin, kernel),
+            code,
             registers,
             spills,
         })

@@ -6,6 +6,7 @@ use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 
+use super::groups::Affine;
 use super::warp::{SHAPES, noise, threads};
 use super::{Outcome, chapter};
 
@@ -413,24 +414,6 @@ fn threads_that_have_ended_do_not_vote(jit: &Jit) -> Outcome {
     let want = (0..280).map(|i| if has_ended(i) { 0 } else { 1000 + left });
     assert_eq!(out.to_vec()?, want.collect::<Vec<_>>());
     Ok(())
-}
-
-/// The function `x -> factor * x + sum`, modulo 2^32: one after the other is associative, and not commutative.
-#[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
-#[repr(C)]
-struct Affine {
-    factor: u32,
-    sum: u32,
-}
-
-#[device_fn]
-impl Affine {
-    fn then(self, next: Affine) -> Affine {
-        Affine {
-            factor: self.factor.wrapping_mul(next.factor),
-            sum: self.sum.wrapping_mul(next.factor).wrapping_add(next.sum),
-        }
-    }
 }
 
 #[kernel]

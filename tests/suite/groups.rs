@@ -30,14 +30,14 @@ chapter![
 /// The function `x -> factor * x + sum`, modulo 2^32: one after the other is associative, and not commutative.
 #[derive(KernelType, Copy, Clone, Debug, PartialEq, Eq)]
 #[repr(C)]
-struct Affine {
-    factor: u32,
-    sum: u32,
+pub(super) struct Affine {
+    pub(super) factor: u32,
+    pub(super) sum: u32,
 }
 
 #[device_fn]
 impl Affine {
-    fn then(self, next: Affine) -> Affine {
+    pub(super) fn then(self, next: Affine) -> Affine {
         Affine {
             factor: self.factor.wrapping_mul(next.factor),
             sum: self.sum.wrapping_mul(next.factor).wrapping_add(next.sum),

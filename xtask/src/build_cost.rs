@@ -219,6 +219,17 @@ mod tests {
     }
 
     #[test]
+    fn the_profile_is_that_of_readme_and_of_the_crate_outside() {
+        for text in [
+            include_str!("../../README.md"),
+            include_str!("../../docs/guide/src/hello.md"),
+            include_str!("../../tests/outside/Cargo.toml"),
+        ] {
+            assert!(text.contains(PROFILE), "{text}");
+        }
+    }
+
+    #[test]
     fn the_median_is_in_the_middle() {
         assert_eq!(median(vec![5.0, 1.0, 3.0, 9.0, 2.0]), 3.0);
     }

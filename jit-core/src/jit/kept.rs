@@ -22,18 +22,6 @@ use kiln_compiler::runtime::LoadedCode;
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 
-/// Why code that is none is not kept.
-fn why_interpreted(code: &Code) -> Option<String> {
-    let Code::Interpreted { why, .. } = code else {
-        return None;
-    };
-    let because = why.as_ref().map(|why| format!(", as {why}"));
-    Some(format!(
-        "it has no code, the interpreter runs it{}",
-        because.unwrap_or_default()
-    ))
-}
-
 /// Who assembles PTX where no hook does, as errors call it.
 const DRIVER: &str = "the CUDA driver";
 
@@ -640,4 +628,16 @@ fn set_assembled(compiled: &mut CompiledKernel, assembled: Option<Assembled>) {
     if let Code::Ptx(ptx) = &mut compiled.code {
         ptx.assembled = assembled;
     }
+}
+
+/// Why code that is none is not kept.
+fn why_interpreted(code: &Code) -> Option<String> {
+    let Code::Interpreted { why, .. } = code else {
+        return None;
+    };
+    let because = why.as_ref().map(|why| format!(", as {why}"));
+    Some(format!(
+        "it has no code, the interpreter runs it{}",
+        because.unwrap_or_default()
+    ))
 }
