@@ -42,6 +42,17 @@ use super::collectives::{
 use super::grid::this_grid;
 use crate::plain::index::{block_size, thread_linear_id};
 
+/// Ends the threads of a grid that has more blocks than there is memory for; how many blocks it has.
+#[device_fn]
+fn check_memory<T: DeviceType>(memory: &[T]) -> usize {
+    let blocks = this_grid().num_blocks() as usize;
+    assert!(
+        memory.len() >= blocks,
+        "what a grid combines takes memory for a value of each block"
+    );
+    blocks
+}
+
 /// Leaves what the block comes to, which the thread of a rank has, in its element, and waits until all blocks have.
 #[device_fn]
 fn leave<T: DeviceType>(of_block: T, rank: usize, memory: &mut [T]) {
@@ -84,11 +95,7 @@ fn combine_left<T: DeviceType, F: Fn(T, T) -> T>(memory: &[T], count: usize, op:
 /// twice, as in [`GridGroup::sync()`](super::GridGroup::sync).
 #[device_fn]
 pub fn grid_reduce<T: DeviceType, F: Fn(T, T) -> T>(value: T, memory: &mut [T], op: F) -> T {
-    let blocks = this_grid().num_blocks() as usize;
-    assert!(
-        memory.len() >= blocks,
-        "what a grid combines takes memory for a value of each block"
-    );
+    let blocks = check_memory(memory);
     let of_block = block_reduce_to_first(value, |a, b| op(a, b));
     leave(of_block, 0, memory);
     combine_left(memory, blocks, |a, b| op(a, b))
@@ -101,10 +108,7 @@ pub fn grid_inclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
     memory: &mut [T],
     op: F,
 ) -> T {
-    assert!(
-        memory.len() >= this_grid().num_blocks() as usize,
-        "what a grid combines takes memory for a value of each block"
-    );
+    check_memory(memory);
     let mut sum = block_inclusive_scan(value, |a, b| op(a, b));
     leave(sum, block_size() - 1, memory);
     let blocks_before = this_grid().block_rank() as usize;
@@ -123,10 +127,7 @@ pub fn grid_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
     memory: &mut [T],
     op: F,
 ) -> T {
-    assert!(
-        memory.len() >= this_grid().num_blocks() as usize,
-        "what a grid combines takes memory for a value of each block"
-    );
+    check_memory(memory);
     let of_block = block_reduce_to_first(value, |a, b| op(a, b));
     leave(of_block, 0, memory);
     let mut before = first;
