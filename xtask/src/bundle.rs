@@ -102,6 +102,30 @@ type Programs = BTreeMap<String, (TargetKind, PathBuf)>;
 
 /// Builds the examples, the benches and the GPU tests for release, as far as the workspace has them.
 fn build() -> Result<Programs> {
+    let wanted = wanted()?;
+    if wanted.is_empty() {
+        return Ok(Programs::new());
+    }
+    let mut command = cargo();
+    command.args(["build", "--workspace", "--release"]);
+    command.args(["--message-format", "json-render-diagnostics"]);
+    for target in &wanted {
+        command
+            .arg(format!("--{}", target.kind.name()))
+            .arg(&target.name);
+    }
+    let messages = workspace::output(&mut command, "building the programs", BUILD_HELP)?;
+    executables(&messages).map_err(|source| Error::CargoOutput {
+        command: "cargo build",
+        source,
+    })
+}
+
+/// What a bundle has of the workspace's targets.
+///
+/// # Errors
+/// [`Error::DuplicateProgram`] where two have one name.
+fn wanted() -> Result<Vec<Target>> {
     let wanted: Vec<Target> = workspace::targets()?
         .into_iter()
         .filter(|t| t.kind != TargetKind::Test || GPU_TESTS.contains(&t.name.as_str()))
@@ -120,22 +144,7 @@ fn build() -> Result<Programs> {
             name: twice[0].to_owned(),
         });
     }
-    if wanted.is_empty() {
-        return Ok(Programs::new());
-    }
-    let mut command = cargo();
-    command.args(["build", "--workspace", "--release"]);
-    command.args(["--message-format", "json-render-diagnostics"]);
-    for target in &wanted {
-        command
-            .arg(format!("--{}", target.kind.name()))
-            .arg(&target.name);
-    }
-    let messages = workspace::output(&mut command, "building the programs", BUILD_HELP)?;
-    executables(&messages).map_err(|source| Error::CargoOutput {
-        command: "cargo build",
-        source,
-    })
+    Ok(wanted)
 }
 
 /// Builds the program that works beside cust, which links the driver: here any library with its names does.
@@ -380,6 +389,14 @@ mod tests {
     impl Drop for Folder {
         fn drop(&mut self) {
             let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn programs_of_this_workspace_have_names_of_their_own_and_all_gpu_tests_are_there() {
+        let wanted = wanted().expect("no two targets with one name");
+        for name in GPU_TESTS {
+            assert!(wanted.iter().any(|t| t.name == name), "no program `{name}`");
         }
     }
 

@@ -82,8 +82,8 @@ const NAMED: &[Named] = &[
         Here("cargo bench -p kiln-suite --bench suite -- --ablation checked --filter saxpy"),
     ),
     (
-        "cargo bench -p kiln-suite --bench directives",
-        Here("cargo bench -p kiln-suite --bench directives -- --samples 1 --size small"),
+        "cargo bench -p kiln-suite --bench sequential",
+        Here("cargo bench -p kiln-suite --bench sequential -- --samples 1 --size small"),
     ),
     (
         "cargo bench -p kiln-suite --bench strangers",

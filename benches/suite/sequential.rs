@@ -1,5 +1,5 @@
 //! Sequential loops with directives beside the same programs by hand, in CUDA C++ and as `#[kernel]`s:
-//! `cargo bench -p kiln-suite --bench directives`, on a machine with a CUDA device and nvcc, or on the CPU, where the
+//! `cargo bench -p kiln-suite --bench sequential`, on a machine with a CUDA device and nvcc, or on the CPU, where the
 //! `#[kernel]`s are the peer and times are the processor's of all threads.
 //!
 //! - `--filter TEXT`: the programs whose names hold it;
