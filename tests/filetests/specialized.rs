@@ -141,6 +141,7 @@ fn facts(words: &str) -> Result<ParamSpec, String> {
             "align" => facts.align = number()?,
             "divisor" => facts.divisor = number()?,
             "noalias" => facts.noalias = true,
+            "short" => facts.short = true,
             "one" => facts.equal_one = true,
             "wide" => facts.wide = true,
             _ => return Err(format!("`{word}` is nothing that can be known")),

@@ -179,6 +179,7 @@ impl Contract {
                 known(facts.divisor).is_multiple_of(known(param.facts.divisor)),
             ),
             ("noalias", facts.noalias || !param.facts.noalias),
+            ("short", facts.short || !param.facts.short),
         ];
         match claimed.into_iter().find(|(_, holds)| !holds) {
             None => Ok(()),

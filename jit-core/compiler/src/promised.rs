@@ -13,13 +13,23 @@
 //! The first holds where the access is made in each turn of a loop that counts from 0 by one; the second where one is made
 //! before the other, whatever the slices are.
 //!
+//! Where slices have fewer than 2^31 elements, as a launch says of nearly all ([`ParamFacts::short`]), two indices in bounds are
+//! less than 2^31 apart, and so as far as they are modulo 2^32. Then it holds for any distance and any step:
+//!
+//! ```text
+//! for i in 0..n { x[first + 128 * i] }      =>   for i in 0..n { x[first as u64 + 128 * (i as u64)] }
+//! x[i] + x[i + 512]                         =>   let j = i as u64; x[j] + x[j + 512]
+//! ```
+//!
+//! [`ParamFacts::short`]: crate::ir::ParamFacts::short
+//!
 //! It is done for GPUs, which address memory by a register and a constant.
 
 use std::collections::{BTreeMap, HashMap};
 
 use crate::ir::{
-    AddressSpace, ArrayLen, BinaryOp, Constant, Control, Function, Inst, InstData, Module, Region,
-    Type, TypeTable, Value, ValueDef,
+    AddressSpace, ArrayLen, BinaryOp, Constant, Control, Function, FunctionKind, Inst, InstData,
+    Module, Region, Type, TypeTable, Value, ValueDef,
 };
 use crate::target::Target;
 
@@ -107,20 +117,34 @@ enum Number {
     Cast(Value, Type),
 }
 
+/// Elements beyond which two indices may be as far apart as they are not modulo 2^32.
+const SHORT: u64 = 1 << 31;
+
+/// An access that promises that its index is in bounds.
+#[derive(Copy, Clone)]
+struct Promise {
+    index: Value,
+    /// Of fewer than 2^31 elements.
+    is_short: bool,
+}
+
 /// An index that was in bounds: a number of 32 or 64 bits, and what is added to that as one of 64.
 #[derive(Copy, Clone)]
 struct Seen {
+    /// Of fewer than 2^31 elements.
+    is_short: bool,
     /// What the sum has besides its terms.
     constant: u32,
     root: Value,
     offset: i64,
 }
 
-/// A loop that counts from 0 by one, at each turn of which what is looked at is executed.
+/// A loop that counts upwards from 0, at each turn of which what is looked at is executed.
 #[derive(Copy, Clone)]
 struct Turn {
     the_loop: Inst,
     index: Value,
+    step: u32,
 }
 
 struct Promises<'m> {
@@ -144,25 +168,44 @@ impl Promises<'_> {
         insts.any(|inst| self.promise(inst).is_some())
     }
 
-    /// The index of 32 bits that an instruction promises to be in bounds of less than 2^32 elements.
-    fn promise(&self, inst: Inst) -> Option<Value> {
+    /// That of an instruction about an index of 32 bits and fewer than 2^32 elements.
+    fn promise(&self, inst: Inst) -> Option<Promise> {
         let (access, false) = self.function.insts[inst].data.access()? else {
             return None;
         };
         let base = self.function.type_of(access.base);
-        let is_short = match self.types.as_slice(base) {
-            Some((_, wide)) => !wide,
+        let elements = match self.types.as_slice(base) {
+            Some((_, true)) => return None,
+            Some((_, false)) if self.is_short(access.base) => SHORT - 1,
+            Some((_, false)) => u64::from(u32::MAX),
             None => {
                 let array =
                     (self.types.as_pointer(base)).and_then(|(of, ..)| self.types.as_indexed(of));
-                matches!(array, Some((_, ArrayLen::Known(len))) if len <= u64::from(u32::MAX))
+                match array? {
+                    (_, ArrayLen::Known(len)) => len,
+                    _ => return None,
+                }
             }
         };
         // Others have addresses of 32 bits, or are registers in the end.
         let spaces = [AddressSpace::Global, AddressSpace::Generic];
         let space = self.types.address(base)?.space;
-        let is_one = is_short && spaces.contains(&space) && self.is_word(access.index);
-        is_one.then_some(access.index)
+        let is_one = elements <= u64::from(u32::MAX)
+            && spaces.contains(&space)
+            && self.is_word(access.index);
+        is_one.then_some(Promise {
+            index: access.index,
+            is_short: elements < SHORT,
+        })
+    }
+
+    /// Whether a slice is an argument of which a launch says so.
+    fn is_short(&self, slice: Value) -> bool {
+        let ValueDef::Param(position) = self.function.values[slice].def else {
+            return false;
+        };
+        let is_kernel = self.function.kind == FunctionKind::Kernel;
+        is_kernel && self.function.params[position as usize].facts.short
     }
 
     fn is_word(&self, value: Value) -> bool {
@@ -175,8 +218,8 @@ impl Promises<'_> {
         let mut made = Vec::with_capacity(insts.len());
         let known = self.order.len();
         for inst in insts {
-            if let Some(index) = self.promise(inst) {
-                self.access((inst, index), turn, &mut made);
+            if let Some(promise) = self.promise(inst) {
+                self.access((inst, promise), turn, &mut made);
             }
             self.inner(inst);
             turn = turn.filter(|_| !self.goes_on(inst, 0));
@@ -194,10 +237,14 @@ impl Promises<'_> {
                 index,
                 bounds: [start, _, step],
                 ..
-            } if self.known(start) == Some(0) && self.known(step) == Some(1) => Some(Turn {
-                the_loop: inst,
-                index,
-            }),
+            } if self.known(start) == Some(0) => {
+                let upwards = self.known(step).filter(|step| step.cast_signed() > 0);
+                upwards.map(|step| Turn {
+                    the_loop: inst,
+                    index,
+                    step,
+                })
+            }
             _ => None,
         };
         for region in self.function.insts[inst].data.regions() {
@@ -220,7 +267,13 @@ impl Promises<'_> {
     }
 
     /// Has an access select by a sum of 64 bits, if that is known to be its index.
-    fn access(&mut self, (inst, index): (Inst, Value), turn: Option<Turn>, made: &mut Vec<Inst>) {
+    fn access(
+        &mut self,
+        (inst, promise): (Inst, Promise),
+        turn: Option<Turn>,
+        made: &mut Vec<Inst>,
+    ) {
+        let Promise { index, is_short } = promise;
         let sum = self.sum(index, 0);
         let terms = sum.terms();
         if terms.len() > MAX_TERMS {
@@ -229,11 +282,15 @@ impl Promises<'_> {
         let beside = (self.seen.get(&terms).into_iter().flatten()).find_map(|seen| {
             let apart = sum.constant.wrapping_sub(seen.constant) as i32;
             let offset = seen.offset + i64::from(apart);
-            (-1..=1).contains(&apart).then_some((seen.root, offset))
+            let is_so = seen.is_short && is_short || (-1..=1).contains(&apart);
+            is_so.then_some((seen.root, offset))
         });
         let (root, offset) = match (beside, turn) {
             (Some(beside), _) => beside,
-            (None, Some(turn)) => (self.in_turn(inst, turn, &sum, made).unwrap_or(index), 0),
+            (None, Some(turn)) => {
+                let wide = self.in_turn((inst, is_short), turn, &sum, made);
+                (wide.unwrap_or(index), 0)
+            }
             (None, None) => (index, 0),
         };
         if root != index {
@@ -248,6 +305,7 @@ impl Promises<'_> {
             self.select(inst, to);
         }
         let seen = Seen {
+            is_short,
             constant: sum.constant,
             root,
             offset,
@@ -256,17 +314,20 @@ impl Promises<'_> {
         self.order.push(terms);
     }
 
-    /// The index of an access in each turn of a loop as a sum of 64 bits, if it grows by one with each.
+    /// The index of an access in each turn of a loop as a sum of 64 bits, if it grows by one with each, or as much with each
+    /// of a short slice.
     fn in_turn(
         &mut self,
-        inst: Inst,
+        (inst, is_short): (Inst, bool),
         turn: Turn,
         sum: &Sum,
         made: &mut Vec<Inst>,
     ) -> Option<Value> {
-        let (.., 1) = *sum.terms.get(&turn.index)? else {
+        let times = i64::from(sum.terms.get(&turn.index)?.1.cast_signed());
+        let growth = times.checked_mul(i64::from(turn.step.cast_signed()))?;
+        if growth != 1 && !(is_short && growth.unsigned_abs() < SHORT) {
             return None;
-        };
+        }
         let others = sum
             .terms
             .iter()
@@ -297,8 +358,12 @@ impl Promises<'_> {
                 None => constant,
             });
         }
-        let terms = [first?, turn.index].map(|term| self.wide(inst, term, made));
-        Some(self.binary(inst, (BinaryOp::Add, terms, Type::U64), made))
+        let [first, mut grown] = [first?, turn.index].map(|term| self.wide(inst, term, made));
+        if times != 1 {
+            let times = self.number(inst, (times.cast_unsigned(), Type::U64), made);
+            grown = self.binary(inst, (BinaryOp::Mul, [grown, times], Type::U64), made);
+        }
+        Some(self.binary(inst, (BinaryOp::Add, [first, grown], Type::U64), made))
     }
 
     /// Whether a value is the same in each turn of a loop.

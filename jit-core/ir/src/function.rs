@@ -74,6 +74,8 @@ pub struct ParamFacts {
     pub divisor: u32,
     /// No other parameter reaches the memory behind this pointer or slice, unless both only read.
     pub noalias: bool,
+    /// A slice has fewer than 2^31 elements.
+    pub short: bool,
 }
 
 /// A parameter.

@@ -255,6 +255,7 @@ impl Jit {
         let facts = arg.signature().facts();
         let mut spec = ParamSpec {
             wide: facts.wide(),
+            short: arg.signature().is_slice() && !facts.long(),
             align: if facts.aligned_16() { 16 } else { 0 },
             noalias: true,
             ..ParamSpec::default()

@@ -112,7 +112,8 @@ fn facts_that_mean_nothing_are_left_out() {
     k.param("p", pointer);
     let body = k.body();
     let all = ParamSpec {
-        wide: true,
+        wide: false,
+        short: true,
         align: 16,
         divisor: 4,
         equal_one: true,
@@ -124,7 +125,7 @@ fn facts_that_mean_nothing_are_left_out() {
     let none = ParamSpec::default();
     let expected = [
         ParamSpec {
-            wide: true,
+            short: true,
             align: 16,
             noalias: true,
             ..none

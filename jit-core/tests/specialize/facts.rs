@@ -135,6 +135,7 @@ fn facts_are_noted_and_ones_replaced() {
         ParamSpec {
             align: 16,
             noalias: true,
+            short: true,
             ..Default::default()
         },
         ParamSpec {
@@ -157,9 +158,14 @@ fn facts_are_noted_and_ones_replaced() {
     "#]]
     .assert_eq(&dump(&module));
     let facts: Vec<_> = (module.functions.values().next().unwrap().params.iter())
-        .map(|p| (p.facts.align, p.facts.divisor, p.facts.noalias))
+        .map(|p| (p.facts.align, p.facts.divisor, p.facts.noalias, p.facts.short))
         .collect();
-    assert_eq!(facts, [(32, 0, true), (0, 0, false), (0, 48, false)]);
+    let expected = [
+        (32, 0, true, true),
+        (0, 0, false, false),
+        (0, 48, false, false),
+    ];
+    assert_eq!(facts, expected);
 
     let wrong = |i: usize, fact: ParamSpec, expect: Expect| {
         let mut spec = on(&[], &[]);
@@ -168,6 +174,17 @@ fn facts_are_noted_and_ones_replaced() {
         expect.assert_eq(&shown(&refused(&kernel, &spec)));
     };
     let none = ParamSpec::default();
+    let short = ParamSpec {
+        short: true,
+        ..none
+    };
+    wrong(1, short, expect![[r#"
+        the fact `short` of argument `stride` of `k` cannot hold: only a slice that is not wide can be short
+    "#]]);
+    let wide = ParamSpec { wide: true, ..short };
+    wrong(0, wide, expect![[r#"
+        the fact `short` of argument `x` of `k` cannot hold: only a slice that is not wide can be short
+    "#]]);
     wrong(
         1,
         ParamSpec { wide: true, ..none },

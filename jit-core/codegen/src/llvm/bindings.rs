@@ -7,12 +7,14 @@ use std::num::NonZeroU32;
 use std::ptr;
 
 use inkwell::AtomicOrdering;
+use inkwell::attributes::Attribute;
 use inkwell::builder::Builder;
 use inkwell::context::Context;
 use inkwell::llvm_sys::core::{
     LLVMBuildAtomicRMW, LLVMBuildFenceSyncScope, LLVMBuildFreeze, LLVMBuildGEPWithNoWrapFlags,
-    LLVMGetMDKindIDInContext, LLVMGetSyncScopeID, LLVMMDNodeInContext2, LLVMMDStringInContext2,
-    LLVMMetadataAsValue, LLVMSetAtomicSyncScopeID, LLVMSetMetadata, LLVMValueAsMetadata,
+    LLVMCreateConstantRangeAttribute, LLVMGetMDKindIDInContext, LLVMGetSyncScopeID,
+    LLVMMDNodeInContext2, LLVMMDStringInContext2, LLVMMetadataAsValue, LLVMSetAtomicSyncScopeID,
+    LLVMSetMetadata, LLVMValueAsMetadata,
 };
 use inkwell::llvm_sys::debuginfo::{LLVMMetadataReplaceAllUsesWith, LLVMTemporaryMDNode};
 use inkwell::llvm_sys::prelude::LLVMMetadataRef;
@@ -31,6 +33,22 @@ pub(crate) enum Wrap {
     InBounds,
     /// An address within its allocation, and an index that is not negative.
     InBoundsForward,
+}
+
+/// That an integer of 32 bits is less than a number (LLVM language reference, `range`).
+pub(crate) fn less_than(context: &Context, end: u32) -> Attribute {
+    let kind = Attribute::get_named_enum_kind_id("range");
+    let (from, to) = ([0u64], [u64::from(end)]);
+    // SAFETY: a range of 32 bits has one word for each of its ends, and `kind` is an attribute of ranges.
+    unsafe {
+        Attribute::new(LLVMCreateConstantRangeAttribute(
+            context.raw(),
+            kind,
+            32,
+            from.as_ptr(),
+            to.as_ptr(),
+        ))
+    }
 }
 
 /// The address of an element reached by `indices` from `ptr`, which points at a `pointee`.

@@ -16,6 +16,7 @@ impl ArgFacts {
     pub(super) const DIVISIBLE_BY_16: u8 = 2;
     pub(super) const ALIGNED_16: u8 = 4;
     pub(super) const WIDE: u8 = 8;
+    pub(super) const LONG: u8 = 16;
 
     /// An integer equal to 1.
     #[doc(hidden)]
@@ -33,6 +34,12 @@ impl ArgFacts {
     #[doc(hidden)]
     pub fn aligned_16(self) -> bool {
         self.0 & Self::ALIGNED_16 != 0
+    }
+
+    /// A slice of 2^31 elements or more.
+    #[doc(hidden)]
+    pub fn long(self) -> bool {
+        self.0 & Self::LONG != 0
     }
 
     /// A slice of 2^32 elements or more.
@@ -79,17 +86,20 @@ impl Passed {
     }
 
     /// Of slices, by the facts about their address and length.
-    pub(super) const fn slices<T: KernelType>(mutable: bool) -> [Passed; 4] {
+    pub(super) const fn slices<T: KernelType>(mutable: bool) -> [Passed; 6] {
         const fn with<T: KernelType>(mutable: bool, facts: u8) -> Passed {
             let facts = ArgFacts(facts);
             let passed = Passed::new::<T>(ArgumentKind::Slice { mutable });
             Passed { facts, ..passed }
         }
         const ALIGNED: u8 = ArgFacts::ALIGNED_16;
-        const WIDE: u8 = ArgFacts::WIDE;
+        const LONG: u8 = ArgFacts::LONG;
+        const WIDE: u8 = ArgFacts::WIDE | LONG;
         [
             with::<T>(mutable, 0),
             with::<T>(mutable, ALIGNED),
+            with::<T>(mutable, LONG),
+            with::<T>(mutable, ALIGNED | LONG),
             with::<T>(mutable, WIDE),
             with::<T>(mutable, ALIGNED | WIDE),
         ]
@@ -98,13 +108,14 @@ impl Passed {
     /// The one of [`Passed::slices`] for a slice.
     #[inline]
     pub(super) fn of_slice(
-        slices: &'static [Passed; 4],
+        slices: &'static [Passed; 6],
         address: u64,
         length: u64,
     ) -> &'static Passed {
         let aligned = usize::from(address.is_multiple_of(16));
-        let wide = usize::from(length > u64::from(u32::MAX));
-        &slices[wide << 1 | aligned]
+        // Shorter than 2^31, shorter than 2^32, or longer.
+        let class = (length >> 31).min(2) as usize;
+        &slices[class << 1 | aligned]
     }
 
     /// What `T` is a name for, and no argument yet.
@@ -280,6 +291,11 @@ impl ArgSignature {
                 given.divisible_by_16(),
                 known.divisible_by_16(),
                 "a multiple of 16",
+            ),
+            (
+                !given.long(),
+                !known.long(),
+                "a slice of fewer than 2^31 elements",
             ),
             // The number of bits of a length decides types, so code for longer slices takes no shorter ones.
             (

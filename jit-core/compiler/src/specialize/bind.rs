@@ -103,6 +103,7 @@ fn suited_facts(types: &TypeTable, ty: Type, arg: &ArgumentType, spec: ParamSpec
     match arg.kind {
         ArgumentKind::Slice { .. } => ParamSpec {
             wide: spec.wide,
+            short: spec.short,
             align: spec.align,
             noalias: spec.noalias,
             ..ParamSpec::default()

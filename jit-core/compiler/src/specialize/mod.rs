@@ -65,6 +65,8 @@ impl fmt::Debug for HostType {
 pub struct ParamSpec {
     /// A slice has 2^32 elements or more: its length takes 64 bits.
     pub wide: bool,
+    /// A slice has fewer than 2^31 elements.
+    pub short: bool,
     /// The address of a slice or pointer is a multiple of this power of two, in bytes (0 and 1:
     /// nothing known).
     pub align: u32,
@@ -384,6 +386,9 @@ fn unsuited_fact(
     if spec.wide && !is_slice {
         return Some(("wide", "only a slice can be wide"));
     }
+    if spec.short && (!is_slice || spec.wide) {
+        return Some(("short", "only a slice that is not wide can be short"));
+    }
     if spec.align > 1 && !is_address {
         return Some(("align", "only a slice or pointer has an aligned address"));
     }
@@ -409,6 +414,7 @@ fn add_facts(param: &mut ParamData, spec: ParamSpec) {
     facts.align = facts.align.max(spec.align);
     facts.divisor = common_multiple(facts.divisor, spec.divisor);
     facts.noalias |= spec.noalias;
+    facts.short |= spec.short;
 }
 
 /// The least common multiple, where 0 says nothing; the larger when it exceeds 32 bits.

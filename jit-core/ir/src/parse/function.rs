@@ -143,6 +143,7 @@ impl Parser<'_> {
             facts.divisor = self.in_parentheses("a divisor")?;
         }
         facts.noalias = self.accept_word("noalias");
+        facts.short = self.accept_word("short");
         let hidden = self.accept_hidden();
         let location = self.location(start)?;
         let def = ValueDef::Param(reading.function.params.len() as u32);

@@ -447,6 +447,9 @@ impl<'m> Printer<'m> {
         if facts.noalias {
             self.text += " noalias";
         }
+        if facts.short {
+            self.text += " short";
+        }
         if let Some(id) = param.hidden {
             put!(self, " {id}");
         }

@@ -254,6 +254,9 @@ impl Signature<'_, '_> {
         if (facts.align > 1 || facts.noalias) && !is_address {
             return Some("has the facts of an address and is none".to_owned());
         }
+        if facts.short && !matches!(self.types.as_slice(ty), Some((_, false))) {
+            return Some("is short and is no slice with a length of 32 bits".to_owned());
+        }
         (facts.divisor > 1 && !ty.is_int()).then(|| "has a divisor and is no integer".to_owned())
     }
 

@@ -19,6 +19,7 @@ use super::{ModuleLowering, names};
 use crate::gpu::inline_ptx::enum_attribute;
 use crate::gpu::types::space_number;
 use crate::hooks::lanes_per_piece;
+use crate::llvm::bindings::less_than;
 use crate::llvm::error::BackendError;
 
 /// How one IR parameter arrives.
@@ -262,6 +263,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         let align = u64::from(param.facts.align);
         if align > 1 && align.is_power_of_two() {
             declared.add_attribute(at, self.enum_attribute("align", align));
+        }
+        if param.facts.short {
+            let length = AttributeLoc::Param(index + 1);
+            declared.add_attribute(length, less_than(self.context, 1 << 31));
         }
     }
 }
