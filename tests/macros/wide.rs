@@ -1,5 +1,8 @@
-//! Slices of 2^32 elements and more in `#[kernel]` functions.
+//! Slices of 2^31 and of 2^32 elements and more in `#[kernel]` functions.
 
+use expect_test::expect;
+use kiln::core::job::CompileOptions;
+use kiln::core::runtime::OnHostOptions;
 use kiln::prelude::*;
 
 /// Takes a length and indices of 64 bits, and leaves what it saw in `out`.
@@ -135,5 +138,48 @@ fn wide_slices_are_parts_of_others() -> kiln::Result<()> {
         of_tuples.launch(&jit, (1, 1), &x, &y, at, &mut out)?;
         assert_eq!(out.to_vec()?, [1, 1 + len as u64, len as u64]);
     }
+    Ok(())
+}
+
+/// Two elements so far apart that a difference with a sign has another one.
+#[kernel]
+fn far_apart(x: &mut [u8], i: usize) {
+    x[i] += 1;
+    x[i + 0x9000_0000] += 2;
+}
+
+/// Of slices of fewer than 2^31 elements indices are as far apart as they are modulo 2^32, which these are not.
+#[test]
+fn elements_of_long_slices_are_apart_as_they_are() -> kiln::Result<()> {
+    // SAFETY: all indices below are in bounds.
+    let unchecked = unsafe { CompileOptions::default().unchecked() };
+    for device in [OnHostOptions::default().device(), Device::cpu()] {
+        let jit = Jit::builder()
+            .device(device)
+            .compile(unchecked.clone())
+            .build()?;
+        let mut x = jit.zeros::<u8>(0x9000_0010)?;
+        let mut out = jit.zeros::<u64>(1)?;
+        far_apart.launch(&jit, (1, 1), &mut x, 5)?;
+        for (at, want) in [(5, 1), (0x9000_0005, 2), (0x9000_0004, 0)] {
+            one_of.launch(&jit, (1, 1), &x, at, &mut out)?;
+            assert_eq!(out.to_vec()?[0], want, "at {at}");
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn a_launch_prepared_for_a_short_slice_takes_no_long_one() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let short = jit.upload(&[1u8, 2, 3])?;
+    let long = jit.zeros::<u8>(1 << 31)?;
+    let mut out = jit.zeros::<u64>(1)?;
+    let for_long = jit.compile(&one_of, args!(&long, 2u64, &mut out))?;
+    for_long.launch(1, 1, args!(&short, 2u64, &mut out))?;
+    assert_eq!(out.to_vec()?, [3]);
+    let for_short = jit.compile(&one_of, args!(&short, 2u64, &mut out))?;
+    let refused = for_short.launch(1, 1, args!(&long, 2u64, &mut out));
+    expect!["argument 1 of the launch of `one_of` is not a slice of fewer than 2^31 elements, and the kernel was prepared for one that is; call `compile` again for these arguments, or launch the kernel itself, which finds the code for each"].assert_eq(&refused.expect_err("it has 2^31 elements").to_string());
     Ok(())
 }

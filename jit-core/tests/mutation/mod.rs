@@ -257,6 +257,7 @@ fn mutate_function(random: &mut Random, function: &mut Function, ty: Type) {
             param.passing = random.of(&[Passing::Direct, Passing::ByReference, Passing::ByValue]);
             param.facts.align = random.of(&[0, 1, 3, 16]);
             param.facts.noalias = random.chance(2);
+            param.facts.short = random.chance(2);
         }
         9 if !function.params.is_empty() => function.params[position].value = random.entity(values),
         10 => {

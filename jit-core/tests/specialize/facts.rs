@@ -158,7 +158,14 @@ fn facts_are_noted_and_ones_replaced() {
     "#]]
     .assert_eq(&dump(&module));
     let facts: Vec<_> = (module.functions.values().next().unwrap().params.iter())
-        .map(|p| (p.facts.align, p.facts.divisor, p.facts.noalias, p.facts.short))
+        .map(|p| {
+            (
+                p.facts.align,
+                p.facts.divisor,
+                p.facts.noalias,
+                p.facts.short,
+            )
+        })
         .collect();
     let expected = [
         (32, 0, true, true),
@@ -178,13 +185,24 @@ fn facts_are_noted_and_ones_replaced() {
         short: true,
         ..none
     };
-    wrong(1, short, expect![[r#"
+    wrong(
+        1,
+        short,
+        expect![[r#"
         the fact `short` of argument `stride` of `k` cannot hold: only a slice that is not wide can be short
-    "#]]);
-    let wide = ParamSpec { wide: true, ..short };
-    wrong(0, wide, expect![[r#"
+    "#]],
+    );
+    let wide = ParamSpec {
+        wide: true,
+        ..short
+    };
+    wrong(
+        0,
+        wide,
+        expect![[r#"
         the fact `short` of argument `x` of `k` cannot hold: only a slice that is not wide can be short
-    "#]]);
+    "#]],
+    );
     wrong(
         1,
         ParamSpec { wide: true, ..none },
