@@ -143,9 +143,11 @@ fn wide_slices_are_parts_of_others() -> kiln::Result<()> {
 
 /// Two elements so far apart that a difference with a sign has another one.
 #[kernel]
-fn far_apart(x: &mut [u8], i: usize) {
+fn far_apart(x: &mut [u8], i: usize, both: bool) {
     x[i] += 1;
-    x[i + 0x9000_0000] += 2;
+    if both {
+        x[i + 0x9000_0000] += 2;
+    }
 }
 
 /// Of slices of fewer than 2^31 elements indices are as far apart as they are modulo 2^32, which these are not.
@@ -158,9 +160,13 @@ fn elements_of_long_slices_are_apart_as_they_are() -> kiln::Result<()> {
             .device(device)
             .compile(unchecked.clone())
             .build()?;
+        let mut short = jit.zeros::<u8>(16)?;
         let mut x = jit.zeros::<u8>(0x9000_0010)?;
         let mut out = jit.zeros::<u64>(1)?;
-        far_apart.launch(&jit, (1, 1), &mut x, 5)?;
+        for _ in 0..2 {
+            far_apart.launch(&jit, (1, 1), &mut short, 5, false)?;
+        }
+        far_apart.launch(&jit, (1, 1), &mut x, 5, true)?;
         for (at, want) in [(5, 1), (0x9000_0005, 2), (0x9000_0004, 0)] {
             one_of.launch(&jit, (1, 1), &x, at, &mut out)?;
             assert_eq!(out.to_vec()?[0], want, "at {at}");

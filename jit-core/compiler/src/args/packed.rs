@@ -199,9 +199,8 @@ pub(crate) fn pack_slice<'b, T: KernelType>(
         false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
     };
     let (address, length, uses) = (part.address(), part.len() as u64, Part::uses(part));
-    let is_usual = (address.is_multiple_of(16))
-        & (length <= u64::from(u32::MAX))
-        & (part.device_tag() == packing.device);
+    let is_usual =
+        (address.is_multiple_of(16)) & (length < 1 << 31) & (part.device_tag() == packing.device);
     let packing = packing.of(passed).aligned(8);
     let packing = packing.put(address.to_le_bytes(), to);
     let packing = packing.put((length as u32).to_le_bytes(), to);
@@ -235,9 +234,9 @@ pub fn is_straight(args: &[Arg<'_>], layout: &ParamLayout) -> bool {
         match (arg.payload(), kind) {
             (Payload::Slice { .. }, ParamKind::Slice { address, length }) => {
                 at = usize::next_multiple_of(at, 8) + 12;
-                let narrow = facts.aligned_16() && !facts.wide();
+                let short = facts.aligned_16() && !facts.long();
                 let lies = address.range() == (at - 12..at - 4) && length.range() == (at - 4..at);
-                narrow && lies
+                short && lies
             }
             (Payload::Word(_) | Payload::Words(_), ParamKind::Value(slot)) => {
                 let start = at.next_multiple_of(passed.align);
