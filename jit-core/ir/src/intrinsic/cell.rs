@@ -55,6 +55,14 @@ pub enum Processor {
     Host,
 }
 
+impl Processor {
+    /// Whether code may compare and swap an integer of a type. NVIDIA's GPUs have no such operation of 8 bits (PTX ISA,
+    /// "atom"); of AMD's, LLVM writes one of the word around it.
+    pub fn swaps(self, scalar: Scalar) -> bool {
+        scalar.is_int() && (scalar.bits() > 8 || !matches!(self, Processor::Ptx { .. }))
+    }
+}
+
 /// How a machine's code has an intrinsic.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Lowering {
