@@ -42,6 +42,7 @@ mod gpucc;
 mod graphs;
 mod grids;
 mod groups;
+mod groups_built;
 mod launching;
 mod math;
 mod memory;
@@ -181,6 +182,7 @@ pub fn cases() -> Vec<Case> {
         grids::CASES,
         groups::CASES,
         warp_patterns::CASES,
+        groups_built::CASES,
         tricky_grids::CASES,
         tricky_tiles::CASES,
         tricky_lanes::CASES,
