@@ -60,6 +60,7 @@ mod rust_closures;
 mod rust_comparisons;
 mod rust_const_params;
 mod rust_conversions;
+mod rust_directed;
 mod rust_floats;
 mod rust_indices;
 mod rust_integers;
@@ -204,6 +205,7 @@ pub fn cases() -> Vec<Case> {
         rust_closures::CASES,
         rust_comparisons::CASES,
         rust_const_params::CASES,
+        rust_directed::CASES,
         rust_conversions::CASES,
         rust_floats::CASES,
         rust_indices::CASES,
