@@ -81,6 +81,12 @@ pub enum Lowering {
         /// LLVM constraints, such as `=r,r`; with `~{memory}` in a row that synchronizes.
         constraints: &'static str,
     },
+    /// A call of the function with this name, for GPUs: one of LLVM IR that a hook links, such as a library's. Values are
+    /// those of LLVM's types, an address is one of any memory.
+    Function {
+        /// The function's name in the linked file.
+        name: &'static str,
+    },
     /// Computed in `f32` by the cell of that type, then rounded.
     ViaF32,
 }
@@ -139,6 +145,15 @@ impl Cell {
         }
     }
 
+    /// A function that a hook links, by its name there; for one type, or for all.
+    pub const fn function(family: Family, ty: Option<Scalar>, name: &'static str) -> Cell {
+        Cell {
+            family,
+            ty,
+            lowering: Lowering::Function { name },
+        }
+    }
+
     /// A 16-bit float through the cell of `f32`.
     pub const fn via_f32(family: Family, ty: Scalar) -> Cell {
         Cell {
@@ -152,7 +167,7 @@ impl Cell {
     pub(crate) fn clobbers_memory(&self) -> bool {
         match self.lowering {
             Lowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
-            Lowering::Llvm { .. } | Lowering::ViaF32 => false,
+            Lowering::Llvm { .. } | Lowering::Function { .. } | Lowering::ViaF32 => false,
         }
     }
 }
