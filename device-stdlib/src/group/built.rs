@@ -16,10 +16,54 @@
 //!     })
 //! }
 //! let jit = Jit::new()?;
-//! let x = jit.upload(&[1, 2, 3, 4, 5, 6, 7, 8])?;
+//! let x = jit.upload(&[1u32, 2, 3, 4, 5, 6, 7, 8])?;
 //! let mut out = jit.zeros::<u32>(2)?;
 //! jit.launch(&sums(4)?, 1, 8, args!(&x, &mut out))?;
 //! assert_eq!(out.to_vec()?, [36_010, 36_026]);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! All of a group of lanes, of a block, and of the grid of a cooperative launch:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! # fn main() -> kiln::Result<()> {
+//! let all = Kernel::build("all", |k| {
+//!     let (out, memory) = (k.slice_mut("out", Type::U32), k.slice_mut("memory", Type::U32));
+//!     let i = k.global_id().x();
+//!     let even = (i % 2).eq(0);
+//!     let tile = k.this_warp().labeled(k.lit(Type::U32, 0));
+//!     let members = tile.mask() + tile.size() + tile.lane(0);
+//!     let values = tile.shuffle(i, 1) + tile.broadcast(i) + tile.ballot(even);
+//!     let last = tile.any(even) & tile.rank().eq(3);
+//!     k.if_(last, || out.at(0).set(members + values * 100));
+//!     tile.sync();
+//!     out.at(i + 4).set(tile.shuffle_up(i, 1) + tile.shuffle_down(i, 1) * 10);
+//!     let before = tile.rank_where(even) + tile.count(even) * 10;
+//!     out.at(i + 8).set(tile.shuffle_xor(i, 1) + before * 10);
+//!     let (block, shared) = (k.this_block(), k.shared_array("shared", Type::U32, 4));
+//!     let other = block.shuffle(i, block.size() - 1 - block.rank(), shared);
+//!     let sum = other + block.broadcast(i, 2) + block.count(even) + block.any(even).cast(Type::U32);
+//!     out.at(i + 12).set(sum);
+//!     block.sync();
+//!     let grid = k.this_grid();
+//!     let number = grid.size() + grid.num_blocks() + grid.block_rank() + grid.count(even);
+//!     let first = grid.any(even) & grid.rank().eq(0);
+//!     let sent = grid.broadcast(i, 3, memory);
+//!     k.if_(first, || out.at(1).set(number.cast(Type::U32) + sent * 100));
+//!     grid.sync();
+//! })?;
+//! let jit = Jit::on(Device::cpu());
+//! let (mut out, mut memory) = (jit.zeros::<u32>(16)?, jit.zeros::<u32>(1)?);
+//! let config = LaunchConfig::new(1, 4).cooperative();
+//! jit.launch_with(&all, config, args!(&mut out, &mut memory))?;
+//! let out = out.to_vec()?;
+//! assert_eq!(out[..4], [619, 307, 0, 0]);
+//! assert_eq!(out[4..8], [10, 20, 31, 32]);
+//! assert_eq!(out[8..12], [201, 210, 213, 222]);
+//! assert_eq!(out[12..], [8, 7, 6, 5]);
 //! # Ok(())
 //! # }
 //! ```
@@ -41,7 +85,7 @@ use super::lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
 pub trait Groups {
     /// The warp of this thread, as [`this_warp()`](super::this_warp()).
     fn this_warp(&self) -> Lanes<'_>;
-    /// So many lanes next to each other, as [`tile()`](super::tile()).
+    /// Lanes next to each other, `size` of them, as [`tile()`](super::tile()).
     fn tile(&self, size: u32) -> Lanes<'_>;
     /// The lanes that are here together, as [`coalesced()`](super::coalesced()).
     fn coalesced(&self) -> Lanes<'_>;

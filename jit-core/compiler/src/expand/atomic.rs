@@ -23,7 +23,7 @@ pub(super) struct Change {
     pub(super) step: Step,
     pub(super) order: (Ordering, Scope),
     pub(super) space: AddressSpace,
-    /// Whether it is done to the word around the number.
+    /// Whether the word around the number is what is changed.
     pub(super) in_word: bool,
 }
 
