@@ -2,6 +2,7 @@
 
 mod asked;
 mod attributes;
+mod bitcode;
 mod contract;
 mod entry;
 #[cfg(target_os = "linux")]

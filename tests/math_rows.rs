@@ -490,17 +490,32 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
 ];
 
-/// Rows that are not tried here, as their results are no single float, exact or a product, or as they are called by others:
-/// the suite compares them with the host's.
-const OF_OTHER_SHAPES: [&str; 10] = [
+/// Rows that are not tried here, as their results are no single float, exact, rounded in a direction or a product, or as
+/// they are called by others: the suite compares them with the host's.
+const OF_OTHER_SHAPES: [&str; 25] = [
     "math.abs",
+    "math.add_down",
+    "math.add_toward_zero",
+    "math.add_up",
+    "math.div_down",
+    "math.div_toward_zero",
+    "math.div_up",
     "math.fma",
     "math.frexp",
     "math.ilogb",
     "math.large_angle",
     "math.ldexp",
     "math.modf",
+    "math.mul_add_down",
+    "math.mul_add_toward_zero",
+    "math.mul_add_up",
+    "math.mul_down",
+    "math.mul_toward_zero",
+    "math.mul_up",
     "math.remquo",
+    "math.sqrt_down",
+    "math.sqrt_toward_zero",
+    "math.sqrt_up",
     "math.to_degrees",
     "math.to_radians",
 ];

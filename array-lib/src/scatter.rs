@@ -21,11 +21,11 @@ use crate::layout::axis_of;
 use crate::scan::{MOST, counted};
 use crate::{Array, Arrays, Element, Expr, IntoExpr, NumberElement, Result, Shape};
 
-/// A number that a kernel changes in one step whatever other threads do, as [`Array::scatter_add`] needs it: one of 16, 32
-/// or 64 bits. rustc refuses the others.
+/// A number that a kernel changes in one step whatever other threads do, as [`Array::scatter_add`] needs it. rustc
+/// refuses other elements.
 #[diagnostic::on_unimplemented(
     message = "kernels do not change a `{Self}` in one step",
-    label = "numbers of 16, 32 and 64 bits are folded where they are",
+    label = "numbers are folded where they are",
     note = "convert the elements before: `x.cast::<u32>().eval()?`"
 )]
 pub trait AtomicElement: NumberElement {}
@@ -35,7 +35,7 @@ macro_rules! atomic {
         impl AtomicElement for $number {}
     )*};
 }
-atomic! { i16 i32 i64 u16 u32 u64 f16 bf16 f32 f64 }
+atomic! { i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64 }
 
 /// What the thread of a value knows: where that goes, as an index that may not be there, and its own number among the
 /// indices.

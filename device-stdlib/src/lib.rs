@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`index`] | thread, block and grid indices |
 //! | [`math`] | square root, fused multiply-add, rounding, exponentials, logarithms, sine, powers |
+//! | [`math::directed`] | sums, products, quotients and roots that are rounded up, down or towards 0 |
 //! | [`integer`] | methods of integers: counts of bits, rotations, saturation, roots |
 //! | [`integer::words`] | instructions of GPUs on integers that Rust has no methods for |
 //! | [`number`] | methods of all numbers, and of those with a sign |
@@ -90,6 +91,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
         .chain(group::grid_rows())
         .chain(math::rows())
         .chain([math::large_angle()])
+        .chain(math::directed::rows())
         .chain(number::rows())
         .chain(integer::rows())
         .chain(integer::words::rows())

@@ -50,6 +50,7 @@
 //! |---|---|
 //! | `math/rows` | the rows |
 //! | `math/format` | float formats; operations that round once |
+//! | [`directed`] | arithmetic that is rounded in a direction |
 //! | `math/parts` | nearest integers, exponents, classes, neighbours |
 //! | `math/exponential` | exponentials, logarithms, tanh |
 //! | `math/hyperbolic` | exponentials and logarithms near 1, hyperbolic functions and their inverses |
@@ -253,6 +254,7 @@
 //! ```
 
 mod approximation;
+pub mod directed;
 mod error;
 mod exponential;
 mod format;

@@ -9,15 +9,18 @@
 //! | [`address_spaces()`] | generic pointers become global, shared, constant or local ones |
 //! | [`bounds_checks()`] | bounds checks of loops are made once, before the loop |
 //! | [`by_value()`] | aggregates are passed in the parameter block instead of by reference |
+//! | [`link_bitcode()`] | functions of a bitcode file become those of kernels that call them; not a standard one |
 //! | [`in_place()`] | constants and parameters are indexed where they are, not in a copy of each thread |
 #![forbid(unsafe_code)]
 
 pub mod address_spaces;
+pub mod bitcode;
 pub mod bounds_checks;
 pub mod by_value;
 pub mod in_place;
 
 pub use address_spaces::address_spaces;
+pub use bitcode::link_bitcode;
 pub use bounds_checks::bounds_checks;
 pub use by_value::by_value;
 pub use in_place::in_place;

@@ -151,6 +151,11 @@ fn values_are_folded_where_they_go(jit: &Jit) -> Outcome {
     x.scatter_add(&at, 0, 2)?;
     x.scatter_max(&arrays.vector(vec![2u32])?, 0, 9)?;
     assert_eq!(x.to_vec()?, [1, 5, 9, 6]);
+    // Of 8 bits.
+    let mut x = arrays.vector(vec![1i8, 127, 3, -4, 5])?;
+    x.scatter_add(&at, 0, 2)?;
+    x.scatter_min(&arrays.vector(vec![2u32])?, 0, -9)?;
+    assert_eq!(x.to_vec()?, [1, -123, -9, -2, 5]);
     Ok(())
 }
 

@@ -42,6 +42,7 @@ mod gpucc;
 mod graphs;
 mod grids;
 mod groups;
+mod groups_built;
 mod launching;
 mod math;
 mod memory;
@@ -59,6 +60,7 @@ mod rust_closures;
 mod rust_comparisons;
 mod rust_const_params;
 mod rust_conversions;
+mod rust_directed;
 mod rust_floats;
 mod rust_indices;
 mod rust_integers;
@@ -180,6 +182,7 @@ pub fn cases() -> Vec<Case> {
         block_orders::CASES,
         grids::CASES,
         groups::CASES,
+        groups_built::CASES,
         warp_patterns::CASES,
         tricky_grids::CASES,
         tricky_tiles::CASES,
@@ -202,6 +205,7 @@ pub fn cases() -> Vec<Case> {
         rust_closures::CASES,
         rust_comparisons::CASES,
         rust_const_params::CASES,
+        rust_directed::CASES,
         rust_conversions::CASES,
         rust_floats::CASES,
         rust_indices::CASES,

@@ -1,12 +1,16 @@
 //! Atomics on every type that has them, in memory of each kind, by threads that come at the same time.
 
 use half::{bf16, f16};
+use kiln::core::ir::Ordering as IrOrdering;
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
 
 chapter![
     integers_of_16_bits,
+    integers_of_8_bits,
+    bytes_beside_others,
+    bytes_in_the_builder,
     halves,
     extremes_of_floats,
     differences_and_rounds,
@@ -60,6 +64,136 @@ fn integers_of_16_bits(jit: &Jit) -> Outcome {
         seen.to_vec()?,
         [u32::MAX, u32::MAX, u32::MAX, (1 << 24) - 1]
     );
+    Ok(())
+}
+
+#[kernel]
+fn change_bytes(cells: &mut [u8], signed: &mut [i8], seen: &mut [u32], sums: &mut [u8]) {
+    let tile = shared!([u8; 5]);
+    let (i, thread) = (global_id().x as u8, thread_idx().x);
+    if thread < 5 {
+        tile[thread] = 10 * thread as u8;
+    }
+    barrier();
+    let old = atomic_add(&mut cells[1], 2);
+    atomic_or(&mut seen[old as usize / 2 / 32], 1 << (old as u32 / 2 % 32));
+    atomic_sub(&mut cells[2], i);
+    atomic_and(&mut cells[3], !(1 << (i % 8)));
+    atomic_or(&mut cells[4], 1 << (i % 5));
+    atomic_xor(&mut cells[5], i.wrapping_mul(31));
+    atomic_min(&mut cells[6], 200 - i);
+    atomic_max(&mut cells[7], i);
+    atomic_min_with(&mut signed[0], 5 - i as i8, Ordering::AcqRel, Scope::Block);
+    atomic_max_with(
+        &mut signed[1],
+        i as i8 - 100,
+        Ordering::SeqCst,
+        Scope::System,
+    );
+    if atomic_cas(&mut signed[2], -1, i as i8) == -1 {
+        atomic_exchange(&mut cells[8], i);
+    }
+    // Until nobody comes between.
+    let shared = atomics(cells);
+    let mut seen = shared.load(10, Ordering::Relaxed, Scope::Device);
+    loop {
+        let found = shared.cas_with(
+            10,
+            seen,
+            seen.wrapping_mul(3),
+            Ordering::AcqRel,
+            Scope::Device,
+        );
+        if found == seen {
+            break;
+        }
+        seen = found;
+    }
+    atomic_add(&mut tile[1 + 2 * (thread % 2)], 1);
+    barrier();
+    if thread < 5 {
+        sums[5 * block_idx().x + thread] = tile[thread];
+    }
+}
+
+fn integers_of_8_bits(jit: &Jit) -> Outcome {
+    // Cells 0 and 9 are neighbours that have to stay.
+    let mut cells = jit.upload(&[9u8, 0, 0, 0xff, 0, 0, 250, 5, 0xff, 9, 1])?;
+    let (mut signed, mut seen) = (jit.upload(&[100i8, -120, -1])?, jit.zeros(4)?);
+    let mut sums = jit.zeros(5 * BLOCKS as usize)?;
+    change_bytes.launch(
+        jit,
+        (BLOCKS, THREADS),
+        &mut cells,
+        &mut signed,
+        &mut seen,
+        &mut sums,
+    )?;
+    let all = 0..ALL as u8;
+    let difference = all.clone().fold(0u8, u8::wrapping_sub);
+    let flipped = all.clone().fold(0u8, |bits, i| bits ^ i.wrapping_mul(31));
+    let (cells, signed) = (cells.to_vec()?, signed.to_vec()?);
+    assert_eq!(cells[..8], [9, 240, difference, 0, 0x1f, flipped, 81, 119]);
+    let power = all.clone().fold(1u8, |power, _| power.wrapping_mul(3));
+    assert_eq!(cells[9..], [9, power]);
+    assert_eq!(signed[..2], [5 - 119, 119 - 100]);
+    assert!(all.contains(&cells[8]) && signed[2] as u8 == cells[8]);
+    // Each saw a sum of its own.
+    assert_eq!(
+        seen.to_vec()?,
+        [u32::MAX, u32::MAX, u32::MAX, (1 << 24) - 1]
+    );
+    assert_eq!(sums.to_vec()?, [0, 30, 20, 50, 40].repeat(BLOCKS as usize));
+    Ok(())
+}
+
+/// Of each word a thread writes two bytes as it likes, two change a third together, and the fourth stays.
+#[kernel]
+fn beside(bytes: &mut [u8], counts: &mut [u32]) {
+    let i = global_id().x;
+    for turn in 0..50u8 {
+        bytes[4 * i] = turn;
+        let next = 4 * ((i + 1) % global_size().x);
+        let before = [
+            atomic_add(&mut bytes[4 * i + 1], 1),
+            atomic_add(&mut bytes[next + 1], 1),
+        ];
+        counts[i] += (before[0] > 2 * turn + 51 || before[1] > 2 * turn + 51) as u32;
+        bytes[4 * i + 3] = bytes[4 * i] + 100;
+    }
+}
+
+fn bytes_beside_others(jit: &Jit) -> Outcome {
+    let mut bytes = jit.upload(&[7u8, 0, 5, 0].repeat(ALL as usize))?;
+    let mut counts = jit.zeros(ALL as usize)?;
+    beside.launch(jit, (BLOCKS, THREADS), &mut bytes, &mut counts)?;
+    assert_eq!(bytes.to_vec()?, [49, 100, 5, 149].repeat(ALL as usize));
+    assert_eq!(counts.to_vec()?, [0; ALL as usize]);
+    Ok(())
+}
+
+fn bytes_in_the_builder(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("bytes", |k| {
+        let x = k.slice_mut("x", k.ty::<u8>());
+        let signed = k.slice_mut("signed", k.ty::<i8>());
+        x.at(1).atomic_add(1);
+        signed
+            .at(1)
+            .atomic_min(k.global_id().x().cast_to::<i8>() - 100);
+        let found = x.at(2).atomic_cas(3, 8);
+        k.if_(found.eq(3), || {
+            let _ = x.at(0).atomic_exchange(found + 1);
+        });
+        let order = (IrOrdering::AcquireRelease, Scope::Device);
+        // Each doubles and adds one, so the last bits are ones.
+        signed
+            .at(2)
+            .atomic_update(order.0, order.1, |old| old * 2 + 1);
+    })?;
+    let (mut x, mut signed) = (jit.upload(&[1u8, 200, 3, 77])?, jit.upload(&[6i8, 0, 0])?);
+    jit.launch(&kernel, BLOCKS, THREADS, args!(&mut x, &mut signed))?;
+    assert_eq!(x.to_vec()?, [4, 64, 8, 77]);
+    assert_eq!(signed.to_vec()?, [6, -100, -1]);
     Ok(())
 }
 
@@ -332,10 +466,10 @@ fn generic_types(jit: &Jit) -> Outcome {
     assert_eq!(gathered(jit, f64::from)?, [465.0, 1.0, 30.0, 35.0]);
     let half = |n: i32| f16::from_f32(n as f32);
     assert_eq!(gathered(jit, half)?, [465, 1, 30, 35].map(half));
-    let refused = gathered(jit, |n| n as u8).expect_err("there are none of 8 bits");
-    let refused = refused.to_string();
-    let said = "the atomic is on integers and floats of 16, 32 and 64 bits, not `u8`";
-    assert!(refused.contains(said), "{refused}");
+    // 465 and 500 in 8 bits.
+    let byte = |n: i32| n as u8;
+    assert_eq!(gathered(jit, byte)?, [209, 1, 30, 35]);
+    assert_eq!(gathered(jit, |n| -n as i8)?, [47, -90, 0, -35]);
     Ok(())
 }
 

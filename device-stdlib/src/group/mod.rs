@@ -93,8 +93,10 @@
 //! | `group/merge` | its elements in order by comparison |
 //! | `group/histogram` | how many of its elements are of each bin |
 //! | `group/look_back` | what the blocks before come to |
+//! | `group/built` | all of these as methods of the builder |
 
 mod block;
+mod built;
 mod collectives;
 mod exchange;
 mod grid;
@@ -108,6 +110,7 @@ mod radix;
 pub(crate) use grid::rows as grid_rows;
 
 pub use block::{BlockGroup, this_block};
+pub use built::{BlockThreads, GridThreads, Groups, Lanes};
 pub use collectives::{
     block_exclusive_scan, block_inclusive_scan, block_reduce, block_reduce_to_first,
     group_exclusive_scan, group_inclusive_scan, group_reduce, warp_exclusive_scan,

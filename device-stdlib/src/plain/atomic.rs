@@ -4,19 +4,20 @@
 //! is relaxed and for all threads of the device; with `_with` it takes an [`Ordering`] and a
 //! [`Scope`]. What they order is in the guide's chapter on memory.
 //!
-//! | | 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` |
+//! | | 8 and 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` |
 //! |---|---|---|---|---|
 //! | add, sub | loop | yes | yes or loop | yes |
 //! | min, max | loop | yes | loop | loop |
 //! | and, or, xor | loop | yes | | |
 //! | exchange | loop | yes | loop | yes |
-//! | compare-and-swap | yes | yes | | |
+//! | compare-and-swap | yes or loop | yes | | |
 //! | inc, dec | | yes, `u32` only | | |
-//! | load, store (those of 8 bits and `bool`, too) | yes | yes | yes | yes |
+//! | load, store (`bool`, too) | yes | yes | yes | yes |
 //!
 //! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one
-//! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Nothing but loads and stores is of 8 bits: GPUs have no compare-and-swap of a byte, and one of the word around
-//! it would write its neighbours (PTX ISA, "atom").
+//! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Of 8 and 16 bits GPUs swap
+//! the 32-bit word around the number, which is written only where it has not changed: what other threads write beside it
+//! stays, and threads that change numbers of one word wait for each other (as CUDA's `cuda::atomic_ref` has it).
 //!
 //! `atomic_add` takes vectors, too ([`F32x2`](kiln_jit_core::value::F32x2) and its kind): each lane is added by itself,
 //! as CUDA has it of `__half2` and `float2`. Relaxed and for the device that is one instruction of NVIDIA's GPUs for
@@ -302,7 +303,7 @@ functions! {
         None => refuse_order(front),
     };
     /// Replaces `place` by `new` if it is `expected` (CUDA `atomicCAS`): the old value equals
-    /// `expected` if and only if that happened. Integers of 16, 32 and 64 bits.
+    /// `expected` if and only if that happened. Integers.
     fn atomic_cas<T: Int>(place: &mut T, expected: T, new: T) -> T {
         let old = *place;
         if old == expected {

@@ -17,7 +17,7 @@ use crate::cache::{place, row};
 /// What [`atomic_add`](super::atomic::atomic_add()) adds: numbers, and vectors, of which each lane is added by itself.
 #[diagnostic::on_unimplemented(
     message = "there are no atomic additions of `{Self}`",
-    label = "not a number of 16, 32 or 64 bits, and no vector",
+    label = "not a number, and no vector",
     note = "add each number of it, `atomic_add(&mut x[i].field, value)`"
 )]
 pub trait AtomicSum: DeviceType + Copy + Add<Output = Self> {}

@@ -25,7 +25,7 @@ use crate::codegen::{
 };
 use crate::contract::{Before, Contract};
 use crate::error::{CompileError, Error, Result};
-use crate::expand::expand;
+use crate::expand::{Machine, expand};
 use crate::hidden::{pass_fault_channel, pass_hidden};
 use crate::hook::{
     At, Hook, HookContext, HookError, HookErrorKind, HookPoint, HookResult, HookSet, at,
@@ -158,6 +158,11 @@ impl Compiler<'_> {
         onlooker: Onlooker<'_>,
     ) -> Result<Contract> {
         let (target, options, tag) = (&job.target, &job.options, job.kernel_tag);
+        let isa = self.isas.of(target);
+        let machine = Machine {
+            processor: (isa.as_ref()).map_or(Processor::Host, |isa| isa.processor()),
+            cells: target.cells_before_bodies(),
+        };
         let cx = HookContext::new(onlooker.kernel, target, options, &job.identity, tag);
         let mut rewritten = Rewritten {
             hooks: self.hooks,
@@ -167,21 +172,20 @@ impl Compiler<'_> {
         };
         rewritten.by(&at::rewrite_ir(), |rewrite, m| rewrite(&cx, m))?;
         promised::widen(rewritten.module, target);
-        expand(rewritten.module, target.cells_before_bodies(), tag)?;
+        expand(rewritten.module, machine, tag)?;
         if self.hooks.has(&[HookPoint::FaultFunction]) {
             rewritten.by(&at::fault_function(), |fault_function, m| {
                 call_before_faults(m, |m| fault_function(&cx, m))
             })?;
             // Those of the functions that were added.
-            expand(rewritten.module, target.cells_before_bodies(), tag)?;
+            expand(rewritten.module, machine, tag)?;
         }
         pass_hidden(rewritten.module);
         lower_abi(rewritten.module);
         rewritten.contract = rewritten.contract.of_changed(rewritten.module);
         rewritten.by(&at::lower_abi(), |lower, m| lower(&cx, m))?;
         // Operations that these have put in.
-        expand(rewritten.module, target.cells_before_bodies(), tag)?;
-        let isa = self.isas.of(target);
+        expand(rewritten.module, machine, tag)?;
         if isa.is_some_and(|isa| isa.has_fault_channel()) {
             pass_fault_channel(rewritten.module);
         }

@@ -21,13 +21,22 @@ use crate::ir::{
 };
 use crate::specialize;
 
+/// What decides which operations stay as they are.
+#[derive(Copy, Clone)]
+pub struct Machine {
+    /// What code is made for.
+    pub processor: Processor,
+    /// The machine whose cells stand for rows that mean a function, too.
+    pub cells: Option<Processor>,
+}
+
 /// Puts calls in the place of the operations that have a body, and an operation for each number in that of those
-/// on values of several, in all functions of a specialized module and in the bodies themselves. What a processor has a
+/// on values of several, in all functions of a specialized module and in the bodies themselves. What the machine has a
 /// cell for stays.
 ///
 /// # Errors
 /// A body that cannot be a part of the module: its row is wrong.
-pub fn expand(module: &mut Module, processor: Option<Processor>, kernel_tag: u64) -> Result<()> {
+pub fn expand(module: &mut Module, machine: Machine, kernel_tag: u64) -> Result<()> {
     let mut linked: HashMap<Written, FuncId> = HashMap::new();
     let mut done = 0;
     // Bodies are added at the end, and expanded in their turn.
@@ -38,7 +47,7 @@ pub fn expand(module: &mut Module, processor: Option<Processor>, kernel_tag: u64
             if each::expand(&mut at) {
                 continue;
             }
-            let Some(written) = written_operation(&at, processor) else {
+            let Some(written) = written_operation(&at, machine) else {
                 continue;
             };
             let callee = match linked.get(&written) {
@@ -79,7 +88,7 @@ enum Operation {
 /// An operation with a body, and the type that it is on.
 type Written = (Operation, Scalar);
 
-fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Written> {
+fn written_operation(at: &Cursor<'_>, machine: Machine) -> Option<Written> {
     match *at.data() {
         InstData::Intrinsic { id, ref args } => {
             let def = at.module().intrinsics[id];
@@ -91,7 +100,7 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             let scalar = def.cell_type(at.types(), &types, result)?;
             let fast = at.node().fast;
             let has_cell = |processor| def.cell_of(fast, Some(scalar), processor).is_some();
-            (!processor.is_some_and(has_cell)).then_some((Operation::Row(id), scalar))
+            (!machine.cells.is_some_and(has_cell)).then_some((Operation::Row(id), scalar))
         }
         InstData::Binary {
             op: BinaryOp::Rem,
@@ -101,33 +110,46 @@ fn written_operation(at: &Cursor<'_>, processor: Option<Processor>) -> Option<Wr
             let scalar = scalar.filter(|scalar| scalar.is_float())?;
             Some((Operation::Remainder, scalar))
         }
-        InstData::AtomicRmw {
-            op,
-            ptr,
-            value,
-            ordering,
-            scope,
-        } => {
-            let scalar = at.type_of(value).as_scalar();
-            let native = |scalar| match processor {
-                Some(processor) => op.is_native_for(scalar, processor),
-                None => op.is_native_on(scalar),
-            };
-            let scalar = scalar.filter(|&scalar| !native(scalar))?;
-            let change = atomic::Change {
-                op,
-                ordering,
-                scope,
-                space: at.types().address(at.type_of(ptr))?.space,
-            };
-            Some((Operation::Atomic(change), scalar))
-        }
+        InstData::AtomicRmw { .. } | InstData::AtomicCas { .. } => written_atomic(at, machine),
         InstData::Print { ref values, .. } => {
             let count = values.len() as u32;
             Some((Operation::Print(count), Scalar::U64))
         }
         _ => None,
     }
+}
+
+fn written_atomic(at: &Cursor<'_>, machine: Machine) -> Option<Written> {
+    let (step, ptr, value, order) = match *at.data() {
+        InstData::AtomicRmw {
+            op,
+            ptr,
+            value,
+            ordering,
+            scope,
+        } => (atomic::Step::Modify(op), ptr, value, (ordering, scope)),
+        InstData::AtomicCas {
+            ptr,
+            new,
+            ordering,
+            scope,
+            ..
+        } => (atomic::Step::Swap, ptr, new, (ordering, scope)),
+        _ => return None,
+    };
+    let scalar = at.type_of(value).as_scalar()?;
+    let is_native = match (step, machine.cells) {
+        (atomic::Step::Modify(op), Some(processor)) => op.is_native_for(scalar, processor),
+        (atomic::Step::Modify(op), None) => op.is_native_on(scalar),
+        (atomic::Step::Swap, _) => machine.processor.swaps(scalar),
+    };
+    let change = atomic::Change {
+        step,
+        order,
+        space: at.types().address(at.type_of(ptr))?.space,
+        in_word: scalar.is_int() && !machine.processor.swaps(scalar),
+    };
+    (!is_native).then_some((Operation::Atomic(change), scalar))
 }
 
 fn link_body(module: &mut Module, (operation, scalar): Written) -> Result<Option<FuncId>> {

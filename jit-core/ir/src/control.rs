@@ -287,6 +287,14 @@ impl InstData {
         }
     }
 
+    /// The new value of a compare-and-swap.
+    pub fn swap(&self) -> Option<Value> {
+        match self {
+            InstData::AtomicCas { new, .. } => Some(*new),
+            _ => None,
+        }
+    }
+
     /// What the instruction does to a variable, if it does something to one.
     pub fn var_use(&self) -> Option<VarUse> {
         match *self {

@@ -152,7 +152,7 @@ pub enum CompareOp {
     Ge,
 }
 
-/// Atomic read-modify-write operations (PTX ISA, "atom"), of numbers of 16, 32 and 64 bits. The result is the old value.
+/// Atomic read-modify-write operations (PTX ISA, "atom"), of numbers. The result is the old value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {
     /// Addition, of integers and floats.
@@ -226,12 +226,11 @@ impl AtomicOp {
         }
     }
 
-    /// Whether numbers of a type can be changed so: those of 16, 32 and 64 bits. Of 8 bits there is no
-    /// compare-and-swap on GPUs (PTX ISA, "atom"), and one of the word around them would write their neighbours.
+    /// Whether numbers of a type can be changed so.
     pub fn is_on(self, scalar: Scalar) -> bool {
         match self.goes_round() {
             true => scalar.is_int() && !scalar.is_signed_int() && scalar.bits() == 32,
-            false => scalar.bytes() > 1 && (!scalar.is_float() || self.takes_floats()),
+            false => !scalar.is_bool() && (!scalar.is_float() || self.takes_floats()),
         }
     }
 
@@ -303,6 +302,15 @@ impl Ordering {
     /// Whether earlier writes become visible to a thread that acquires.
     pub fn releases(self) -> bool {
         !matches!(self, Ordering::Relaxed | Ordering::Acquire)
+    }
+
+    /// The ordering of a compare-and-swap that has found another value: of the load that it then is.
+    pub fn of_load(self) -> Ordering {
+        match self {
+            Ordering::Relaxed | Ordering::Release => Ordering::Relaxed,
+            Ordering::Acquire | Ordering::AcquireRelease => Ordering::Acquire,
+            Ordering::SequentiallyConsistent => Ordering::SequentiallyConsistent,
+        }
     }
 }
 

@@ -479,7 +479,7 @@ impl IntrinsicDef {
                 let wide = of_type(Some(Scalar::F32))?;
                 (wide.lowering != Lowering::ViaF32).then_some(cell)
             }
-            Lowering::Llvm { .. } | Lowering::Asm { .. } => Some(cell),
+            Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::Function { .. } => Some(cell),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) const GROWING: [&str; 6] = [
 /// Where variants are left open for a reason: the file, the enum, and in how many places.
 pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // What an operation or a type is, is said in these, which all others ask.
-    ("jit-core/ir/src/control.rs", "InstData", 12),
+    ("jit-core/ir/src/control.rs", "InstData", 13),
     ("jit-core/ir/src/facts.rs", "InstData", 4),
     ("jit-core/ir/src/operands.rs", "InstData", 6),
     ("jit-core/ir/src/types.rs", "TypeData", 9),
@@ -115,7 +115,7 @@ pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // A call hands on what its callee needs; what reads a value goes.
     ("jit-core/compiler/src/hidden.rs", "InstData", 3),
     // Operations that have a body; the rest stays.
-    ("jit-core/compiler/src/expand.rs", "InstData", 1),
+    ("jit-core/compiler/src/expand.rs", "InstData", 2),
     ("jit-core/compiler/src/expand.rs", "BinaryOp", 1),
     // What is no arithmetic of sums, or no test of a counter, leaves the loop as it is.
     ("hooks/src/bounds_checks/counter.rs", "InstData", 4),

@@ -174,6 +174,7 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
             family: HOST_FAMILY,
             intrinsic: has_instruction,
             symbol: |name| FUNCTIONS.contains(&name) || name == FRAME_BYTES,
+            linked: Vec::new(),
         }
     }
 

@@ -4,12 +4,13 @@
 //! is itself, and several results are a struct.
 
 use inkwell::attributes::AttributeLoc;
+use inkwell::types::BasicType as _;
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 
 use kiln_ir::{IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value};
 
 use super::lower::{FunctionLowering, Lowered};
-use crate::llvm::ask::given_by_cell;
+use crate::llvm::ask::{call_arguments, given_by_cell};
 use crate::llvm::error::BackendError;
 use crate::llvm::operations::quotient_flags;
 
@@ -128,12 +129,45 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 template,
                 constraints,
             } => self.cell_asm(def, (template, constraints), types, values, result)?,
+            Lowering::Function { name } => self.call_linked(def, name, values, result)?,
             Lowering::ViaF32 => return Err(refused(def, "goes through f32 in its f32 cell")),
         };
         match result {
             Type::UNIT => Ok(None),
             _ => given_by_cell(def, value, self.types().value(result)?).map(Some),
         }
+    }
+
+    /// Calls a function that a hook links afterwards: without one the module is refused, as it calls what it has not.
+    fn call_linked(
+        &self,
+        def: &IntrinsicDef,
+        name: &str,
+        values: &[BasicValueEnum<'ctx>],
+        result: Type,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let params: Vec<_> = values.iter().map(|value| value.get_type().into()).collect();
+        let ty = match result {
+            Type::UNIT => self.context().void_type().fn_type(&params, false),
+            _ => self.types().value(result)?.fn_type(&params, false),
+        };
+        let module = &self.module.llvm;
+        let function = match module.get_function(name) {
+            Some(known) if known.get_type() == ty => known,
+            Some(_) => {
+                let what = format!("calls `{name}`, which another row has with other types");
+                return Err(refused(def, &what));
+            }
+            None => module.add_function(name, ty, None),
+        };
+        let call = self
+            .builder()
+            .build_call(function, &call_arguments(values), "")?;
+        if def.effects.meets() {
+            let attribute = self.module.enum_attribute("convergent", 0);
+            call.add_attribute(AttributeLoc::Function, attribute);
+        }
+        Ok(call.try_as_basic_value().basic())
     }
 
     /// Tells LLVM the bounds of an integer result (`!range`). Code that runs has a thread, and so do its block and grid.

@@ -3,8 +3,8 @@
 use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
-use kiln_ir::TypeTable;
 use kiln_ir::code::Code;
+use kiln_ir::{Lowering, TypeTable};
 
 use super::fault_text::FaultBody;
 use super::inline_ptx::WrittenPtx;
@@ -91,6 +91,32 @@ impl<'a, B: BackEnd> GpuKernel<'a, B> {
         })
     }
 
+    /// The functions that hooks link, each with the row that calls it.
+    fn linked(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        let rows = self.job.legal.intrinsics.values();
+        let cells =
+            rows.flat_map(|row| row.cells.iter().map(move |cell| (row.name, cell.lowering)));
+        cells.filter_map(|(row, lowering)| match lowering {
+            Lowering::Function { name } => Some((name, row)),
+            Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::ViaF32 => None,
+        })
+    }
+
+    /// Whether hooks have linked what rows call.
+    fn check_linked(&self) -> Result<(), BackendError> {
+        for (name, row) in self.linked() {
+            let declared = self.module.get_function(name);
+            if declared.is_some_and(|function| function.count_basic_blocks() == 0) {
+                let message = format!(
+                    "`{row}` calls the function `{name}`, and no hook has linked it; add \
+                     `kiln::hooks::link_bitcode` with the file that has it"
+                );
+                return Err(BackendError::new("link", message));
+            }
+        }
+        Ok(())
+    }
+
     /// Freezes constants for the inference of address spaces in LLVM's code generator.
     ///
     /// # Errors
@@ -111,7 +137,10 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn admitted(&self) -> Admitted<'_> {
-        self.back_end.admitted(&self.written)
+        Admitted {
+            linked: self.linked().map(|(name, _)| name).collect(),
+            ..self.back_end.admitted(&self.written)
+        }
     }
 
     fn passes(&self) -> String {
@@ -128,6 +157,7 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn optimize(&mut self, passes: &str) -> Result<(), BackendError> {
+        self.check_linked()?;
         let (job, module) = (&self.job, (self.job.context, &self.module));
         run_gpu_passes(&self.machine, job.session, module, &job.legal.types, passes)?;
         self.back_end.write_around(job.context, &self.module)

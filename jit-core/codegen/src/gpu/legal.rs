@@ -146,6 +146,10 @@ impl Check<'_> {
             let scalar = type_of(value).as_scalar();
             return scalar.map_or(Ok(()), |scalar| self.machine.atomic(op, scalar));
         }
+        if let Some(new) = data.swap() {
+            let scalar = type_of(new).as_scalar();
+            return scalar.map_or(Ok(()), |scalar| self.machine.swap(scalar));
+        }
         let Some((id, args)) = data.intrinsic() else {
             return Ok(());
         };
@@ -193,6 +197,20 @@ pub(super) trait Has {
             true => Ok(()),
             false => Err(format!(
                 "there is no atomic `{op:?}` of `{}` here; compare and swap in a loop",
+                scalar.name()
+            )),
+        }
+    }
+
+    /// Whether the GPU compares and swaps an integer of a type.
+    ///
+    /// # Errors
+    /// That it does not, and the way out.
+    fn swap(&self, scalar: Scalar) -> Result<(), String> {
+        match self.processor().swaps(scalar) {
+            true => Ok(()),
+            false => Err(format!(
+                "there is no compare-and-swap of `{}` here; swap the word around it",
                 scalar.name()
             )),
         }

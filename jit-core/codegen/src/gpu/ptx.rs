@@ -88,6 +88,7 @@ impl BackEnd for PtxBackEnd {
             symbol: |name| {
                 SYSTEM_CALLS.contains(&name) || [DYNAMIC_SHARED, FAULT_FUNCTION].contains(&name)
             },
+            linked: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ use kiln_ir::{AttributeValue, Attributes, CacheKey, TypeForm};
 
 use crate::llvm::error::BackendError;
 use crate::llvm::machine::run_passes_of_no_machine;
+use crate::llvm::session::link_bitcode;
 use crate::options::CompileOptions;
 
 /// What a kernel was specialized for, and the key that its code is kept under. Empty for a job that is
@@ -76,6 +77,21 @@ impl<'a> HookContext<'a> {
     /// Of stage `optimize`, if LLVM cannot read the text.
     pub fn run_passes(&self, module: &Module<'_>, passes: &str) -> Result<(), BackendError> {
         run_passes_of_no_machine(module, passes)
+    }
+
+    /// Links a bitcode file into a module: its functions are internal ones of the module then, and those that nothing
+    /// calls are left out. A row's [`Cell::function`](kiln_ir::Cell::function) calls them. `name` is for errors.
+    ///
+    /// # Errors
+    /// Of stage `link`, if the bytes are not bitcode that LLVM 22 reads, are for another machine, or have a function that
+    /// the module defines, too, or calls with other types.
+    pub fn link_bitcode(
+        &self,
+        module: &Module<'_>,
+        bitcode: &[u8],
+        name: &str,
+    ) -> Result<(), BackendError> {
+        link_bitcode(module, bitcode, name)
     }
 
     /// The type that a type parameter of the kernel has.

@@ -14,7 +14,7 @@ use super::*;
 use crate::gpu::{HIDDEN_ADDRESS, keep_directives};
 use crate::llvm::error::{BackendError, CompileThreadError};
 use crate::llvm::optimize::{OptLevel, has_packs};
-use crate::llvm::session::{Session, compile_within, on_compile_thread};
+use crate::llvm::session::{Session, compile_within, link_bitcode, on_compile_thread};
 
 /// `p[i] = x * p[i] + 1` for thread `i`.
 const SCALE: &str = r#"
@@ -408,13 +408,19 @@ fn bitcode_links_and_errors_come_back() {
         let session = Session::new(&context);
         let library = parse(&context, "define i32 @seven() { ret i32 7 }");
         let bitcode = library.write_bitcode_to_memory();
-        let module = parse(&context, "declare i32 @seven()");
-        session.link_bitcode(&module, bitcode.as_slice(), "sevens")?;
+        let module = parse(
+            &context,
+            "declare i32 @seven() define i32 @main() { %x = call i32 @seven() ret i32 %x }",
+        );
+        link_bitcode(&module, bitcode.as_slice(), "sevens")?;
         assert!(module.get_function("seven").unwrap().count_basic_blocks() == 1);
-        let garbage = session.link_bitcode(&module, b"no bitcode", "noise");
+        let garbage = link_bitcode(&module, b"no bitcode", "noise");
         assert!(garbage.unwrap_err().message.contains("noise"));
+        // None of it was told the session.
+        session.check("link")?;
+        let other = parse(&context, "define i32 @seven() { ret i32 8 }");
         // The same symbol a second time.
-        session.link_bitcode(&module, bitcode.as_slice(), "sevens")
+        link_bitcode(&other, bitcode.as_slice(), "sevens")
     };
     let error = on_compile_thread("link", link)
         .unwrap()

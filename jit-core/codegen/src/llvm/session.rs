@@ -25,17 +25,19 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use inkwell::context::Context;
-use inkwell::llvm_sys::LLVMDiagnosticSeverity;
+use inkwell::attributes::AttributeLoc;
+use inkwell::context::{Context, ContextRef};
 use inkwell::llvm_sys::core::{
+    LLVMContextGetDiagnosticContext, LLVMContextGetDiagnosticHandler,
     LLVMContextSetDiagnosticHandler, LLVMDisposeMessage, LLVMGetDiagInfoDescription,
     LLVMGetDiagInfoSeverity,
 };
 use inkwell::llvm_sys::error_handling::{LLVMInstallFatalErrorHandler, LLVMResetFatalErrorHandler};
 use inkwell::llvm_sys::linker::LLVMLinkModules2;
 use inkwell::llvm_sys::prelude::LLVMDiagnosticInfoRef;
+use inkwell::llvm_sys::{LLVMDiagnosticHandler, LLVMDiagnosticSeverity};
 use inkwell::memory_buffer::MemoryBuffer;
-use inkwell::module::Module;
+use inkwell::module::{Linkage, Module};
 use inkwell::targets::{InitializationConfig, Target};
 
 use kiln_ir::row_panic::message as panic_message;
@@ -44,6 +46,7 @@ use super::effort::set_knobs;
 use super::ending::{self, NotBegun};
 use super::error::{BackendError, CompileThreadError};
 use super::library::library;
+use super::machine::run_passes_of_no_machine;
 use super::memory;
 use super::park::in_hook;
 
@@ -359,34 +362,117 @@ impl<'ctx> Session<'ctx> {
     pub(crate) fn diagnostics(&self) -> Vec<Diagnostic> {
         self.collector.diagnostics.borrow().clone()
     }
+}
 
-    /// Links a bitcode module into `module`, which belongs to this session's context.
-    ///
-    /// # Errors
-    /// If the bytes are not bitcode this LLVM reads, or the two modules disagree.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for libraries in bitcode"))]
-    pub(crate) fn link_bitcode(
-        &self,
-        module: &Module<'ctx>,
-        bitcode: &[u8],
-        name: &str,
-    ) -> Result<(), BackendError> {
-        let refused = |why: &str| BackendError::new("link", format!("bitcode `{name}`: {why}"));
-        let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "bitcode");
-        let other = Module::parse_bitcode_from_buffer(&buffer, self.context)
-            .map_err(|error| refused(&error.to_string()))?;
-        // SAFETY: both modules belong to the same live context; the call consumes `other`, which
-        // is therefore forgotten and not disposed again.
-        let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) } != 0;
-        std::mem::forget(other);
-        self.check("link")
-            .map_err(|error| refused(&error.message))?;
-        if failed {
-            Err(refused("LLVM gave no reason"))
-        } else {
-            Ok(())
+/// What a context's handler has been told while something was done with it, in place of the session's.
+struct Aside<'ctx> {
+    context: ContextRef<'ctx>,
+    before: (LLVMDiagnosticHandler, *mut c_void),
+    collector: Box<Collector>,
+}
+
+impl<'ctx> Aside<'ctx> {
+    fn begin(context: ContextRef<'ctx>) -> Aside<'ctx> {
+        let collector = Box::<Collector>::default();
+        let to: *const Collector = &*collector;
+        let raw = context.raw();
+        // SAFETY: the context is alive; the collector's address is stable and valid until `drop`, which gives the
+        // context back its handler.
+        let before = unsafe {
+            let before = (
+                LLVMContextGetDiagnosticHandler(raw),
+                LLVMContextGetDiagnosticContext(raw),
+            );
+            LLVMContextSetDiagnosticHandler(raw, Some(collect), to.cast_mut().cast());
+            before
+        };
+        Aside {
+            context,
+            before,
+            collector,
         }
     }
+
+    /// The errors, one a line.
+    fn errors(&self) -> String {
+        let diagnostics = self.collector.diagnostics.borrow();
+        let errors = diagnostics.iter().filter(|d| d.severity == Severity::Error);
+        let errors: Vec<&str> = errors.map(|error| error.message.as_str()).collect();
+        errors.join("\n")
+    }
+}
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        let (handler, collector) = self.before;
+        // SAFETY: the context is alive, and so is what its handler was given before.
+        unsafe { LLVMContextSetDiagnosticHandler(self.context.raw(), handler, collector) }
+    }
+}
+
+/// Links a bitcode module into `module`: its functions are then internal ones of that, without what it says of
+/// processors; those that nothing calls are gone.
+///
+/// # Errors
+/// Of stage `link`, if the bytes are not bitcode that this LLVM reads, are for another machine, or define what the module
+/// defines, too, or declares with other types.
+pub(crate) fn link_bitcode(
+    module: &Module<'_>,
+    bitcode: &[u8],
+    name: &str,
+) -> Result<(), BackendError> {
+    let refused = |why: &str| BackendError::new("link", format!("bitcode `{name}`: {why}"));
+    let aside = Aside::begin(module.get_context());
+    let buffer = MemoryBuffer::create_from_memory_range_copy(bitcode, "bitcode");
+    let other = Module::parse_bitcode_from_buffer(&buffer, module.get_context())
+        .map_err(|error| refused(&format!("{error} {}", aside.errors())))?;
+    let [from, to] = [&other, module].map(|module| module.get_triple());
+    let [from, to] = [&from, &to].map(|triple| triple.as_str().to_string_lossy());
+    let machine = |triple: &str| triple.split('-').next().unwrap_or_default().to_owned();
+    if !from.is_empty() && machine(&from) != machine(&to) {
+        return Err(refused(&format!(
+            "is for `{from}`, and this code is for `{to}`"
+        )));
+    }
+    other.set_triple(&module.get_triple());
+    other.set_data_layout(&module.get_data_layout());
+    let linked = functions_to_link(module, &other).map_err(|why| refused(&why))?;
+    // SAFETY: both modules belong to the same live context; the call consumes `other`, which
+    // is therefore forgotten and not disposed again.
+    let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) } != 0;
+    std::mem::forget(other);
+    let errors = aside.errors();
+    if failed || !errors.is_empty() {
+        return Err(refused(&errors));
+    }
+    for function in linked.iter().filter_map(|name| module.get_function(name)) {
+        function.set_linkage(Linkage::Internal);
+        for key in ["target-cpu", "target-features", "tune-cpu"] {
+            function.remove_string_attribute(AttributeLoc::Function, key);
+        }
+    }
+    run_passes_of_no_machine(module, "globaldce")
+}
+
+/// The names of the functions that a module defines which is to be linked into another one.
+fn functions_to_link(module: &Module<'_>, other: &Module<'_>) -> Result<Vec<String>, String> {
+    let mut names = Vec::new();
+    for function in other.get_functions() {
+        if function.count_basic_blocks() == 0 {
+            continue;
+        }
+        let name = function.get_name().to_string_lossy().into_owned();
+        let known = module.get_function(&name).map(|known| known.get_type());
+        if let Some(wanted) = known.filter(|&known| known != function.get_type()) {
+            let [has, wants] = [function.get_type(), wanted].map(|ty| ty.print_to_string());
+            let (has, wants) = (has.to_string_lossy(), wants.to_string_lossy());
+            return Err(format!(
+                "has the function `{name}` as `{has}`, and the kernel calls it as `{wants}`; give the row these types"
+            ));
+        }
+        names.push(name);
+    }
+    Ok(names)
 }
 
 impl Drop for Session<'_> {

@@ -5,8 +5,7 @@ use crate::ir::{AtomicOp, Ordering, Scope, Type};
 use super::{IntoVal, KernelBuilder, Place, Val};
 
 impl<'k> Place<'k> {
-    /// Atomically replaces the value `v` by what `change` makes of it, and returns the old `v`. The value is a number
-    /// of 16, 32 or 64 bits.
+    /// Atomically replaces the value `v` by what `change` makes of it, and returns the old `v`. The value is a number.
     ///
     /// It is a loop around compare-and-swap: where another thread has written in between, the change is made again of
     /// what that has left. So `change` must do nothing but compute. Bits are compared, so it ends for a NaN, too.

@@ -127,6 +127,10 @@ impl<'k> Front<'k> {
         describe: impl FnOnce(&[Operand<'k>], &[ConstArg]) -> Operand<'k>,
     ) -> Operand<'k> {
         let (b, name) = (self.builder, function.name);
+        if call.args.len() != function.declared.len() {
+            let (wanted, given) = (function.declared.len(), call.args.len());
+            return self.refuse(&format!("`{name}` takes {wanted} values, not {given}"));
+        }
         let args: Vec<Operand<'k>> = call.args.iter().map(|arg| arg.eager()).collect();
         let types: Vec<Type> = args.iter().map(|arg| arg.ty()).collect();
         let (scope, consts) = match self.inferred(function, call, &types) {

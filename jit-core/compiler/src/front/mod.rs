@@ -27,6 +27,7 @@
 //! | `function` | kernels and device functions that are described at their first use; calls |
 //! | `method` | what a method is applied to |
 //! | `host_mem` | `std::mem::swap` and its kind |
+//! | `built` | calls by the builder |
 //! | `inline` | functions that take closures, described in place of their calls |
 //! | `converted` | conversions that may fail |
 //! | `slice` | what methods of slices and arrays do |
@@ -43,6 +44,7 @@
 //! live as long as those because the checked copy is borrow-checked.
 
 mod binding;
+mod built;
 mod compared;
 mod converted;
 mod declared;
@@ -73,6 +75,7 @@ use operand::Operand;
 use pool::Pooled;
 use types::TypeOf;
 
+pub use built::BuiltClosure;
 pub use function::{AsKernel, Callable, CallableFn, LazyKernel};
 pub use inline::Inlinable;
 

@@ -55,6 +55,14 @@ pub enum Processor {
     Host,
 }
 
+impl Processor {
+    /// Whether code may compare and swap an integer of a type. NVIDIA's GPUs have no such operation of 8 bits (PTX ISA,
+    /// "atom"); of AMD's, LLVM writes one of the word around it.
+    pub fn swaps(self, scalar: Scalar) -> bool {
+        scalar.is_int() && (scalar.bits() > 8 || !matches!(self, Processor::Ptx { .. }))
+    }
+}
+
 /// How a machine's code has an intrinsic.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Lowering {
@@ -72,6 +80,12 @@ pub enum Lowering {
         template: &'static str,
         /// LLVM constraints, such as `=r,r`; with `~{memory}` in a row that synchronizes.
         constraints: &'static str,
+    },
+    /// A call of the function with this name, for GPUs: one of LLVM IR that a hook links, such as a library's. Values are
+    /// those of LLVM's types, an address is one of any memory.
+    Function {
+        /// The function's name in the linked file.
+        name: &'static str,
     },
     /// Computed in `f32` by the cell of that type, then rounded.
     ViaF32,
@@ -131,6 +145,15 @@ impl Cell {
         }
     }
 
+    /// A function that a hook links, by its name there; for one type, or for all.
+    pub const fn function(family: Family, ty: Option<Scalar>, name: &'static str) -> Cell {
+        Cell {
+            family,
+            ty,
+            lowering: Lowering::Function { name },
+        }
+    }
+
     /// A 16-bit float through the cell of `f32`.
     pub const fn via_f32(family: Family, ty: Scalar) -> Cell {
         Cell {
@@ -144,7 +167,7 @@ impl Cell {
     pub(crate) fn clobbers_memory(&self) -> bool {
         match self.lowering {
             Lowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
-            Lowering::Llvm { .. } | Lowering::ViaF32 => false,
+            Lowering::Llvm { .. } | Lowering::Function { .. } | Lowering::ViaF32 => false,
         }
     }
 }

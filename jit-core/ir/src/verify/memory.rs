@@ -206,8 +206,8 @@ impl Rules<'_> {
         };
         let taken = match op.takes_floats() {
             _ if op.goes_round() => "the atomic is on `u32`",
-            true => "the atomic is on integers and floats of 16, 32 and 64 bits",
-            false => "the atomic is on integers of 16, 32 and 64 bits",
+            true => "the atomic is on integers and floats",
+            false => "the atomic is on integers",
         };
         self.expect(holds, taken, ty)?;
         let native = ty
@@ -224,12 +224,7 @@ impl Rules<'_> {
 
     pub(super) fn atomic_cas(&self, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
-        let holds = match ty.as_scalar() {
-            Some(scalar) => scalar.is_int() && scalar.bits() > 8,
-            None => self.is_integer(ty),
-        };
-        let taken = "compare-and-swap is on integers of 16, 32 and 64 bits";
-        self.expect(holds, taken, ty)
+        self.expect(self.is_integer(ty), "compare-and-swap is on integers", ty)
     }
 
     pub(super) fn fence(&self, ordering: Ordering) -> Rule {

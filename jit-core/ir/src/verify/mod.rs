@@ -60,7 +60,7 @@
 //!   keeps what is pointed at, makes nothing mutable and does not enter parameter memory;
 //! - `slice_len` gives `u32` only for slices that are not wide; `slice_new` takes `u32`, or `u64`
 //!   for a wide slice;
-//! - atomics are in global, shared or generic memory, on integers of 16, 32 and 64 bits, additions,
+//! - atomics are in global, shared or generic memory, on integers, additions,
 //!   extremes and exchanges also on floats, loads and stores on any scalar; in a legal module all but
 //!   compare-and-swap are on 32 and 64 bits, and there are no extremes of floats; a load releases
 //!   nothing, a store acquires nothing, a fence orders something;

@@ -93,6 +93,12 @@ fn wrong_cell(def: &IntrinsicDef, cell: &Cell) -> Option<&'static str> {
              calls the meaning",
         );
     }
+    if matches!(cell.lowering, Lowering::Function { .. }) && !for_gpus {
+        return Some(
+            "has a function in a cell that is not for a family of GPUs; a CPU needs no cell, it calls the \
+             meaning",
+        );
+    }
     if cell.lowering == Lowering::ViaF32 && !def.is_scalar() {
         return Some("goes through `f32`, and takes or gives more than scalars");
     }

@@ -83,7 +83,8 @@ impl Backend for OnHostDevice {
     }
 
     fn alloc(&self, bytes: usize) -> Result<u64> {
-        let address = self.memory.alloc(bytes)?;
+        // Atomics of bytes are those of the word around them, which here ends with the allocation, too.
+        let address = self.memory.alloc(bytes.next_multiple_of(4))?;
         // What nobody has written is no zeros, so that tests find who relies on that. From the host's side it is
         // initialized.
         self.memory.with(address, bytes, |to| {

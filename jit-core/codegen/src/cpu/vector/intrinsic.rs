@@ -288,6 +288,9 @@ fn vector_function(def: &IntrinsicDef, scalar: Scalar) -> Option<&'static str> {
             name,
             overloaded: true,
         } => Some(name),
-        Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::ViaF32 => None,
+        Lowering::Llvm { .. }
+        | Lowering::Asm { .. }
+        | Lowering::Function { .. }
+        | Lowering::ViaF32 => None,
     }
 }

@@ -203,6 +203,7 @@ impl BackEnd for AmdgpuBackEnd {
             })),
             entry_convention: dialect::AMDGPU_KERNEL,
             symbol: |name| name == DYNAMIC_SHARED,
+            linked: Vec::new(),
         }
     }
 

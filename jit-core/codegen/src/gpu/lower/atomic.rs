@@ -120,7 +120,7 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         let (bits, builder) = (self.types().int(operation.1.bits()), self.builder());
         let expected = builder.build_bit_cast(operands[0], bits, "")?;
         let new = builder.build_bit_cast(operands[1], bits, "")?;
-        let (success, failure) = (llvm_ordering(order.0), failure_ordering(order.0));
+        let (success, failure) = (llvm_ordering(order.0), llvm_ordering(order.0.of_load()));
         let (address, expected, new) = (
             self.pointer(ptr),
             expected.into_int_value(),
@@ -235,15 +235,6 @@ pub(super) fn llvm_ordering(ordering: Ordering) -> AtomicOrdering {
         Ordering::Acquire => AtomicOrdering::Acquire,
         Ordering::Release => AtomicOrdering::Release,
         Ordering::AcquireRelease => AtomicOrdering::AcquireRelease,
-        Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
-    }
-}
-
-/// How a compare-and-swap is ordered that has found another value: as the load that it then is.
-fn failure_ordering(ordering: Ordering) -> AtomicOrdering {
-    match ordering {
-        Ordering::Relaxed | Ordering::Release => AtomicOrdering::Monotonic,
-        Ordering::Acquire | Ordering::AcquireRelease => AtomicOrdering::Acquire,
         Ordering::SequentiallyConsistent => AtomicOrdering::SequentiallyConsistent,
     }
 }

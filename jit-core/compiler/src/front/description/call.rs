@@ -91,7 +91,7 @@ impl<'d, 'k> Cursor<'_, 'd, 'k> {
                 let args = self.list();
                 match closure {
                     Some(closure) => self.body.call_closure(closure, &args),
-                    None => self.unfit(),
+                    None => front.refuse("this function takes more closures than the call has"),
                 }
             }
             Op::InlineBody => self.inline_body(),

@@ -1,0 +1,190 @@
+//! Arithmetic that is rounded in a direction, at all edges, beside what the host computes and beside bounds of the exact
+//! results.
+
+use kiln::prelude::*;
+use kiln::stdlib::math::directed::*;
+
+use super::warp::noise;
+use super::{Outcome, chapter};
+
+chapter![every_edge, between_two_floats, by_the_builder];
+
+/// Down, up, and towards 0 of each operation.
+#[device_fn]
+fn all<T: Float>(x: T, y: T, z: T) -> [[T; 3]; 5] {
+    [
+        [add_down(x, y), add_up(x, y), add_toward_zero(x, y)],
+        [mul_down(x, y), mul_up(x, y), mul_toward_zero(x, y)],
+        [div_down(x, y), div_up(x, y), div_toward_zero(x, y)],
+        [
+            mul_add_down(x, y, z),
+            mul_add_up(x, y, z),
+            mul_add_toward_zero(x, y, z),
+        ],
+        [sqrt_down(x), sqrt_up(x), sqrt_toward_zero(x)],
+    ]
+}
+
+#[kernel]
+fn each<T: Float>(x: &[T], y: &[T], z: &[T], out: &mut [[[T; 3]; 5]]) {
+    let i = global_id().x;
+    if i < x.len() {
+        out[i] = all(x[i], y[i], z[i]);
+    }
+}
+
+/// All pairs of some numbers, with a third for each.
+fn triples<T: Copy>(numbers: &[T]) -> [Vec<T>; 3] {
+    let n = numbers.len();
+    let of = |at: &dyn Fn(usize) -> usize| (0..n * n).map(|i| numbers[at(i)]).collect();
+    [
+        of(&|i| i / n),
+        of(&|i| i % n),
+        of(&|i| (i / n + 5 * (i % n) + 3) % n),
+    ]
+}
+
+fn computed<T: Float + KernelType>(jit: &Jit, numbers: &[T]) -> kiln::Result<Vec<[[T; 3]; 5]>> {
+    let [x, y, z] = triples(numbers);
+    let mut out = jit.upload(&vec![[[T::ZERO; 3]; 5]; x.len()])?;
+    let inputs = [jit.upload(&x)?, jit.upload(&y)?, jit.upload(&z)?];
+    let grid = grid_for(x.len(), 64);
+    each.launch(
+        jit,
+        (grid, 64),
+        &inputs[0],
+        &inputs[1],
+        &inputs[2],
+        &mut out,
+    )?;
+    out.to_vec()
+}
+
+fn check<T: Float + KernelType>(jit: &Jit, numbers: &[T], bits: fn(T) -> u64) -> Outcome {
+    let [x, y, z] = triples(numbers);
+    for (i, found) in computed(jit, numbers)?.into_iter().enumerate() {
+        let wanted = all(x[i], y[i], z[i]);
+        for (op, (found, wanted)) in found.into_iter().zip(wanted).enumerate() {
+            for (way, (found, wanted)) in found.into_iter().zip(wanted).enumerate() {
+                let (is_nan, no_number) = (found.is_nan(), wanted.is_nan());
+                assert!(
+                    bits(found) == bits(wanted) || (is_nan && no_number),
+                    "{} {} {}: operation {op}, way {way}: {found} instead of {wanted}",
+                    x[i],
+                    y[i],
+                    z[i]
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn singles() -> Vec<f32> {
+    let positive = [
+        0.0,
+        1e-45,
+        3e-45,
+        f32::MIN_POSITIVE,
+        1.1754942e-38,
+        1e-20,
+        0.1,
+        1.0,
+        1.0000001,
+        3.0,
+        16_777_217.0,
+        1.8446743e19,
+        2.5e30,
+        f32::MAX,
+        f32::INFINITY,
+    ];
+    let all = positive.into_iter().flat_map(|x| [x, -x]);
+    let random = (0..12)
+        .map(|i| f32::from_bits(noise(i)))
+        .filter(|x| x.is_finite());
+    all.chain([f32::NAN]).chain(random).collect()
+}
+
+fn doubles() -> Vec<f64> {
+    let own = [
+        5e-324,
+        f64::MIN_POSITIVE,
+        1e-170,
+        0.1,
+        1.0 + f64::EPSILON,
+        1e200,
+        f64::MAX,
+    ];
+    let all = own.into_iter().flat_map(|x| [x, -x]);
+    let random =
+        (0..12).map(|i| f64::from_bits(u64::from(noise(i)) << 32 | u64::from(noise(i + 50))));
+    let random = random.filter(|x| x.is_finite());
+    all.chain(singles().into_iter().map(f64::from))
+        .chain(random)
+        .collect()
+}
+
+fn every_edge(jit: &Jit) -> Outcome {
+    check(jit, &singles(), |x| x.to_bits().into())?;
+    check(jit, &doubles(), f64::to_bits)
+}
+
+/// The sign of what `f32`'s result lies below the exact one, by sums and products in `f64` of which nothing is lost.
+fn between_two_floats(jit: &Jit) -> Outcome {
+    // Sums of two floats and what `f64` loses of them (D. E. Knuth).
+    fn sum(a: f64, b: f64) -> (f64, f64) {
+        let sum = a + b;
+        let part = sum - a;
+        (sum, (a - (sum - part)) + (b - part))
+    }
+    let plain: Vec<f32> = singles().into_iter().filter(|x| x.is_finite()).collect();
+    let [x, y, z] = triples(&plain);
+    for (i, found) in computed(jit, &plain)?.into_iter().enumerate() {
+        let (a, b, c) = (f64::from(x[i]), f64::from(y[i]), f64::from(z[i]));
+        let exact = [sum(a, b), (a * b, 0.0), sum(a * b, c)];
+        for (op, (near, rest)) in [0, 1, 3].into_iter().zip(exact) {
+            let [down, up, zero] = found[op];
+            let below = |x: f32| (f64::from(x), 0.0) <= (near, rest);
+            let above = |x: f32| (f64::from(x), 0.0) >= (near, rest);
+            assert!(below(down) && above(up), "{a} {b} {c} {op}: {down} {up}");
+            // No float is between the two, and none at all where the result is one.
+            let is_exact = rest == 0.0 && f64::from(near as f32) == near;
+            let next = if is_exact { down } else { down.next_up() };
+            assert!(up == next, "{a} {b} {c} {op}: {down} {up}");
+            assert_eq!(zero, if near < 0.0 { up } else { down });
+        }
+        // A quotient and a root by what they give when multiplied.
+        let [down, up, _] = found[2].map(f64::from);
+        if b != 0.0 && down.is_finite() && up.is_finite() {
+            assert!(
+                (down * b - a) * b <= 0.0 && (up * b - a) * b >= 0.0,
+                "{a} / {b}"
+            );
+        }
+        let [down, up, _] = found[4].map(f64::from);
+        if a >= 0.0 {
+            assert!(down * down <= a && up * up >= a, "root of {a}");
+        }
+    }
+    Ok(())
+}
+
+fn by_the_builder(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("directed", |k| {
+        let x = k.slice_mut("x", Type::F64);
+        let third = k.div_up(x.at(0), 3.0);
+        x.at(1).set(k.mul_down(third, k.div_down(x.at(0), 3.0)));
+        x.at(2)
+            .set(k.mul_add_toward_zero(third, third, k.sqrt_up(k.add_up(x.at(0), 1e-20))));
+    })?;
+    let mut x = jit.upload(&[1.0f64, 0.0, 0.0])?;
+    jit.launch(&kernel, 1, 1, args!(&mut x))?;
+    let third = div_up(1.0f64, 3.0);
+    let wanted = [
+        1.0,
+        mul_down(third, third.next_down()),
+        mul_add_toward_zero(third, third, sqrt_up(1.0f64.next_up())),
+    ];
+    assert_eq!(x.to_vec()?, wanted);
+    Ok(())
+}
