@@ -7,6 +7,8 @@
 
 #[path = "cuda_driver/between.rs"]
 mod between;
+#[path = "cuda_driver/captures.rs"]
+mod captures;
 #[path = "counting.rs"]
 mod counting;
 #[path = "fake-cuda/loading.rs"]
