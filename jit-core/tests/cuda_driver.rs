@@ -31,6 +31,8 @@ mod lent;
 mod lists;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "cuda_driver/meanwhile.rs"]
+mod meanwhile;
 #[path = "mixed.rs"]
 mod mixed;
 #[path = "cuda_driver/occupancy.rs"]

@@ -13,7 +13,7 @@ use kiln_compiler::args::packed::{Packed, PackedKey, Packing, UsesOf};
 use kiln_compiler::error::Result;
 use kiln_compiler::front::LazyKernel;
 use kiln_compiler::launch::LaunchConfig;
-use kiln_compiler::runtime::is_in_call;
+use kiln_compiler::runtime::{Sharing, is_in_call};
 
 impl Jit {
     /// Where the arguments of a launch begin to be written.
@@ -111,8 +111,7 @@ impl Jit {
             let written = written.iter().flatten().map(|uses| (*uses, true));
             written.chain(read.iter().flatten().map(|uses| (*uses, false)))
         };
-        let shared = device.streams().share(used().map(|(uses, _)| uses));
-        if shared.is_some() {
+        if !Sharing::of(used()).is_empty() {
             return Ok(false);
         }
         let backend = device.backend().as_ref();
