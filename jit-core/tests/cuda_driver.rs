@@ -9,6 +9,8 @@
 mod between;
 #[path = "cuda_driver/captures.rs"]
 mod captures;
+#[path = "cuda_driver/counted.rs"]
+mod counted;
 #[path = "counting.rs"]
 mod counting;
 #[path = "fake-cuda/loading.rs"]
@@ -21,6 +23,8 @@ mod graphs;
 mod held;
 #[path = "cuda_driver/hooked.rs"]
 mod hooked;
+#[path = "../../benches/instructions.rs"]
+mod instructions;
 #[path = "cuda_driver/kept.rs"]
 mod kept;
 #[path = "cuda_driver/launched.rs"]

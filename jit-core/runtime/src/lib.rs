@@ -48,7 +48,7 @@ pub use adopted::{AdoptedFunction, LentFunction, LentStream};
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
-    Backend, Device, DeviceId, DeviceInfo, DeviceKind, DeviceTag, LoadedCode, Marker, MemoryStats,
+    Backend, Device, DeviceCode, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats,
     Occupancy, Reset,
 };
 pub use error::DeviceError;
