@@ -102,6 +102,8 @@ mod system {
     const SIGTRAP: c_int = 5;
     /// `SA_SIGINFO` and `SA_RESTART`.
     const FLAGS: c_int = 0x4 | 0x1000_0000;
+    /// What the files of drivers' libraries begin with, those of tests among them.
+    const DRIVERS: [&str; 2] = ["/libcuda", "/fake-cuda-"];
     /// The system call that sends a signal to one thread.
     const TGKILL: c_long = 234;
     /// The system call that tells the calling thread's number.
@@ -258,7 +260,7 @@ mod system {
             let (range, rights, file) = (words.next(), words.next(), words.nth(3));
             let is_noted = match file {
                 None => inside,
-                Some(file) => !inside && file.contains("/libcuda"),
+                Some(file) => !inside && DRIVERS.iter().any(|name| file.contains(name)),
             };
             let range = range.filter(|_| is_noted && rights.is_some_and(|r| r.contains('x')));
             let Some((start, end)) = range.and_then(|range| range.split_once('-')) else {

@@ -7,6 +7,10 @@
 
 #[path = "cuda_driver/between.rs"]
 mod between;
+#[path = "cuda_driver/captures.rs"]
+mod captures;
+#[path = "cuda_driver/counted.rs"]
+mod counted;
 #[path = "counting.rs"]
 mod counting;
 #[path = "fake-cuda/loading.rs"]
@@ -19,6 +23,8 @@ mod graphs;
 mod held;
 #[path = "cuda_driver/hooked.rs"]
 mod hooked;
+#[path = "../../benches/instructions.rs"]
+mod instructions;
 #[path = "cuda_driver/kept.rs"]
 mod kept;
 #[path = "cuda_driver/launched.rs"]
@@ -29,6 +35,8 @@ mod lent;
 mod lists;
 #[path = "cuda_driver/lost_context.rs"]
 mod lost_context;
+#[path = "cuda_driver/meanwhile.rs"]
+mod meanwhile;
 #[path = "mixed.rs"]
 mod mixed;
 #[path = "cuda_driver/occupancy.rs"]

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use kiln_runtime::{Device, DeviceError, DeviceId, OrderedStream, Uses};
+use kiln_runtime::{Device, DeviceCode, DeviceError, DeviceId, OrderedStream, Uses};
 
 use crate::error::{MemoryError, Result};
 use crate::later::Later;
@@ -63,13 +63,19 @@ pub struct Buffer<T> {
 }
 
 /// What a buffer has, whatever its values are.
+#[repr(C)]
 pub(crate) struct Memory {
+    /// First, as launches hold on to a pointer to it.
+    uses: Uses,
+    /// Who launches are given all of it by without looking at the address: the device, if it begins at a multiple of 16
+    /// and has fewer than 2^32 values.
+    usual: DeviceCode,
+    /// The address, and how many values there are, as they lie in a block.
+    passed: [u8; 16],
+    code: DeviceCode,
     device: Device,
-    address: u64,
-    len: usize,
     bytes: usize,
     id: DeviceId,
-    uses: Uses,
 }
 
 impl<T> std::fmt::Debug for Buffer<T> {
@@ -108,14 +114,38 @@ impl Memory {
     ) -> Result<Self> {
         let (bytes, uses) = (len.saturating_mul(size), Uses::default());
         let address = alloc(bytes, &uses)?;
-        Ok(Memory {
+        let mut memory = Memory {
+            uses,
+            usual: DeviceCode::NONE,
+            passed: [0; 16],
+            code: device.code(),
             device: device.clone(),
-            address,
-            len,
             bytes,
             id: device.info().id,
-            uses,
-        })
+        };
+        memory.set(address, len);
+        Ok(memory)
+    }
+
+    /// Notes where it is, and how many values there are.
+    fn set(&mut self, address: u64, len: usize) {
+        self.passed = in_block(address, len);
+        self.usual = match is_usual(address, len) {
+            true => self.code,
+            false => DeviceCode::NONE,
+        };
+    }
+
+    /// As a launch is given all of it, and by whom without looking at it.
+    #[inline(always)]
+    pub(crate) fn passed(&self) -> ([u8; 16], DeviceCode) {
+        (self.passed, self.usual)
+    }
+
+    /// The device, as several buffers are asked for it at once.
+    #[inline(always)]
+    pub(crate) fn code(&self) -> DeviceCode {
+        self.code
     }
 
     #[inline]
@@ -123,13 +153,23 @@ impl Memory {
         &self.device
     }
 
+    #[inline]
     pub(crate) fn address(&self) -> u64 {
-        self.address
+        let [address, _] = self.numbers();
+        address
     }
 
     /// How many values it was allocated for.
+    #[inline]
     pub(crate) fn len(&self) -> usize {
-        self.len
+        let [_, len] = self.numbers();
+        len as usize
+    }
+
+    #[inline]
+    fn numbers(&self) -> [u64; 2] {
+        let number = u128::from_le_bytes(self.passed);
+        [number as u64, (number >> 64) as u64]
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -146,14 +186,26 @@ impl Memory {
 
     /// Waits for the last use that wrote it.
     pub(crate) fn synchronize(&self) -> Result<(), DeviceError> {
-        (self.device).synchronize_memory(self.address, self.bytes, &self.uses)
+        (self.device).synchronize_memory(self.address(), self.bytes, &self.uses)
     }
 }
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        self.device.free(self.address, self.bytes, &self.uses);
+        self.device.free(self.address(), self.bytes, &self.uses);
     }
+}
+
+/// A slice as it lies in a block, with the bytes behind its length, if that has four, as zeros.
+#[inline(always)]
+pub(crate) fn in_block(address: u64, len: usize) -> [u8; 16] {
+    (u128::from(len as u64) << 64 | u128::from(address)).to_le_bytes()
+}
+
+/// Whether a slice is one that code is for which was compiled for most: at a multiple of 16, of fewer than 2^31 values.
+#[inline(always)]
+pub(crate) fn is_usual(address: u64, len: usize) -> bool {
+    address.is_multiple_of(16) && (len as u64) < 1 << 31
 }
 
 impl<T: KernelType> Buffer<T> {
@@ -286,7 +338,7 @@ impl<T: KernelType> Buffer<T> {
     pub fn into_cast<U: KernelType>(self) -> Result<Buffer<U>> {
         self.recast::<U>(true)?;
         let mut memory = self.memory;
-        memory.len = memory.bytes / size_of::<U>();
+        memory.set(memory.address(), memory.bytes / size_of::<U>());
         Ok(Buffer::of(memory))
     }
 }
@@ -318,7 +370,8 @@ impl<T> Buffer<T> {
 
     /// Makes a buffer of nothing of this, which frees nothing.
     pub(crate) fn empty(&mut self) {
-        (self.memory.address, self.memory.len, self.memory.bytes) = (0, 0, 0);
+        self.memory.set(0, 0);
+        self.memory.bytes = 0;
     }
 }
 

@@ -18,7 +18,7 @@ use std::ops::{
 };
 use std::ptr;
 
-use kiln_runtime::{Device, DeviceId, DeviceTag, Uses};
+use kiln_runtime::{Device, DeviceId, Uses};
 
 use crate::buffer::Memory;
 use crate::error::{MemoryError, Result};
@@ -30,6 +30,8 @@ const HALF: u32 = usize::BITS / 2;
 const LARGEST: usize = (1 << HALF) - 1;
 /// The metadata of all of a buffer.
 const WHOLE: usize = usize::MAX;
+/// That of all of a buffer seen as values of another type.
+const CAST: usize = usize::MAX - 1;
 
 /// Some of a [`Buffer`](crate::runtime::Buffer)'s values, one after the other, or all of them: behind `&` and `&mut` what
 /// a slice is to a vector. A kernel takes it where it takes a buffer.
@@ -66,8 +68,8 @@ const WHOLE: usize = usize::MAX;
 /// ```
 ///
 /// Streams order the use of a part as that of the whole buffer. A part whose address is no multiple of 16 is passed to
-/// code of its own, which makes no use of that. A buffer that was [split](Part::split_at_mut) is ordered under a lock
-/// from then on, as threads may use its parts at the same time.
+/// code of its own, which makes no use of that. A buffer that was [split](Part::split_at_mut) is held by each launch from
+/// then on, as threads may use its parts at the same time: alone where it is written, together where it is read.
 #[repr(transparent)]
 pub struct Part<T> {
     element: PhantomData<T>,
@@ -90,7 +92,7 @@ impl<T> std::fmt::Debug for Part<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (name, at, memory) = (std::any::type_name::<T>(), self.span(), self.memory());
         match self.place.len() {
-            WHOLE => write!(f, "Part<{name}>({} on {})", at.len, memory.id()),
+            WHOLE | CAST => write!(f, "Part<{name}>({} on {})", at.len, memory.id()),
             _ => write!(
                 f,
                 "Part<{name}>({} from byte {} on {})",
@@ -143,6 +145,12 @@ impl<T> Part<T> {
         unsafe { &*ptr::with_exposed_provenance(address) }
     }
 
+    /// Whether it is all of a buffer of such values.
+    #[inline(always)]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.place.len() == WHOLE
+    }
+
     #[inline]
     fn span(&self) -> Span {
         let all = |memory: &Memory| match size_of::<T>() {
@@ -150,7 +158,7 @@ impl<T> Part<T> {
             size => memory.bytes() / size,
         };
         match self.place.len() {
-            WHOLE => Span {
+            WHOLE | CAST => Span {
                 byte: 0,
                 len: all(self.memory()),
             },
@@ -210,12 +218,6 @@ impl<T> Part<T> {
     /// Where the buffer lies.
     pub fn device_id(&self) -> DeviceId {
         self.memory().id()
-    }
-
-    /// The device where the buffer lies, as open devices are told apart.
-    #[inline]
-    pub(crate) fn device_tag(&self) -> DeviceTag {
-        self.device().tag()
     }
 
     #[inline]
@@ -290,7 +292,7 @@ impl<T> Part<T> {
         let (left, right) = (found((0, middle)), found((middle, self.len())));
         self.uses().share();
         // SAFETY: both are parts of this and borrowed for as long. No value is in both. What they are ways to changes
-        // what is atomic, in an order that takes a lock from now on.
+        // what is atomic, in an order for which the buffer is held from now on.
         unsafe { (&mut *left.cast_mut(), &mut *right.cast_mut()) }
     }
 }
@@ -478,7 +480,7 @@ impl<T: KernelType> Part<T> {
             });
         }
         match self.place.len() {
-            WHOLE => Ok(pointer(self.memory(), WHOLE)),
+            WHOLE | CAST => Ok(pointer(self.memory(), CAST)),
             _ => self.pointer_to(Span {
                 byte: self.span().byte,
                 len: bytes / size_of::<U>(),

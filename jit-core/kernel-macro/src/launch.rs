@@ -316,7 +316,9 @@ fn launch_body(
         };
         #(#pack)*
         let #launched = match #packing.done(#to) {
-            ::core::option::Option::Some(#to) => #jit.launch_packed(#kernel, &#config, #list, #to),
+            ::core::option::Option::Some(mut #to) => {
+                #jit.launch_packed(#kernel, &#config, #list, &mut #to)
+            }
             ::core::option::Option::None => ::core::result::Result::Ok(false),
         };
         match #launched {

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use crate::device::{Device, Marker, WeakDevice};
 use crate::error::{DeviceError, Result};
-use crate::order::{OrderedStream, Uses};
+use crate::order::{OrderedStream, Sharing, Uses};
 use crate::stream::outside_of_calls;
 
 /// Memory, and what has used it.
@@ -54,13 +54,7 @@ impl Device {
         if self.check_same(other).is_ok() {
             return self.copy(to, from, bytes).map(|()| true);
         }
-        let own = || self.streams().share([to.1]);
-        let others = || other.streams().share([from.1]);
-        // Threads that copy to and fro take the locks in one order.
-        let _shared = match self.tag() < other.tag() {
-            true => [own(), others()],
-            false => [others(), own()],
-        };
+        let _shared = Sharing::of([(to.1, true), (from.1, false)]);
         self.copy_in_order(to, other, from, bytes).map(|()| true)
     }
 

@@ -161,7 +161,7 @@ impl BackendGraph for DeviceGraph {
     ) -> Result<()> {
         let (handle, channel) = match stream {
             None => (StreamHandle::DEFAULT, self.context.channel_address()),
-            Some(stream) => BesideStream::of(stream)?.where_faults_go(),
+            Some(stream) => BesideStream::of(stream)?.where_faults_go()?,
         };
         self.tell_in(channel)?;
         self.context.set_wait_limit(limit);

@@ -5,6 +5,7 @@ mod backend;
 mod info;
 
 use std::any::Any;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
@@ -23,10 +24,35 @@ pub use backend::{Backend, LoadedCode, Marker, Reset};
 pub(crate) use info::BLOCKS_TOGETHER;
 pub use info::{DeviceId, DeviceInfo, DeviceKind, MemoryStats, Occupancy};
 
-/// Tells devices apart while they are open.
+/// Tells open devices apart, also several at once: each code has half of its bits set, so that what the codes of
+/// several have in common is the code of one only if it is that of all.
 #[doc(hidden)]
-#[derive(Copy, Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct DeviceTag(usize);
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub struct DeviceCode(u64);
+
+impl DeviceCode {
+    /// Of no device.
+    pub const NONE: DeviceCode = DeviceCode(0);
+
+    /// One that no device had before; none is left after 2^32 devices.
+    fn next() -> DeviceCode {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        DeviceCode::of(NEXT.fetch_add(1, Relaxed))
+    }
+
+    fn of(number: u64) -> DeviceCode {
+        match u32::try_from(number) {
+            Ok(number) => DeviceCode(u64::from(number) << 32 | u64::from(!number)),
+            Err(_) => DeviceCode::NONE,
+        }
+    }
+
+    /// What two have in common.
+    #[inline(always)]
+    pub fn and(self, other: DeviceCode) -> DeviceCode {
+        DeviceCode(self.0 & other.0)
+    }
+}
 
 /// A device of this process. Cheap to clone.
 #[derive(Clone)]
@@ -34,6 +60,7 @@ pub struct Device(Arc<Opened>);
 
 /// A device with its streams.
 struct Opened {
+    code: DeviceCode,
     streams: Streams,
     backend: Arc<dyn Backend>,
     /// Memory that was dropped in calls that streams make, to be freed outside of them.
@@ -245,6 +272,7 @@ impl Device {
     /// target, too, if Kiln has none.
     pub fn of(backend: Arc<dyn Backend>) -> Device {
         Device(Arc::new(Opened {
+            code: DeviceCode::next(),
             streams: Streams::default(),
             backend,
             left: Seldom::default(),
@@ -257,8 +285,8 @@ impl Device {
     /// What open devices are told apart by, in less than by their ids.
     #[doc(hidden)]
     #[inline]
-    pub fn tag(&self) -> DeviceTag {
-        DeviceTag(Arc::as_ptr(&self.0).addr())
+    pub fn code(&self) -> DeviceCode {
+        self.0.code
     }
 
     /// The streams of the device.
@@ -324,5 +352,25 @@ impl Device {
     #[inline]
     pub fn backend(&self) -> &Arc<dyn Backend> {
         &self.0.backend
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_of_several_devices_have_none_of_theirs_in_common() {
+        let numbers = [0, 1, 2, 3, 0xFFFF, 0x1_0000, u64::from(u32::MAX)];
+        for (at, one) in numbers.map(DeviceCode::of).into_iter().enumerate() {
+            assert_ne!(one, DeviceCode::NONE);
+            assert_eq!(one.and(one), one);
+            for other in numbers.iter().skip(at + 1).map(|n| DeviceCode::of(*n)) {
+                let both = one.and(other);
+                assert!(both != one && both != other, "{one:?}, {other:?}");
+            }
+        }
+        assert_eq!(DeviceCode::of(1 << 32), DeviceCode::NONE);
+        assert_ne!(Device::cpu().code(), Device::cpu().code());
     }
 }

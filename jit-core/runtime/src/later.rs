@@ -15,7 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use crate::cpu::memory::Allocation;
 use crate::device::{Backend, Device, Marker};
 use crate::error::{DeviceError, Result};
-use crate::order::{OrderedStream, Unseen, Uses};
+use crate::order::{OrderedStream, Sharing, Unseen, Uses};
 use crate::stream::outside_of_calls;
 
 /// How long who waits by asking sleeps between two questions: at first, and after a while.
@@ -294,7 +294,7 @@ impl Device {
     pub fn upload_later(&self, address: u64, memory: HostMemory, uses: &Uses) -> Result<Pending> {
         outside_of_calls()?;
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, true)]);
         let stream = streams.writer_of(uses);
         streams.order(backend, stream, uses, true)?;
         let (start, bytes) = (memory.start, memory.bytes);
@@ -327,7 +327,7 @@ impl Device {
             self.synchronize_memory(whole.0, whole.1, uses)?;
         }
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, false)]);
         let stream = streams.writer_of(uses);
         let (start, bytes) = (memory.start, memory.bytes);
         // SAFETY: the memory stays until the mark that follows is reached, and nobody looks at it meanwhile.

@@ -48,7 +48,7 @@ pub use adopted::{AdoptedFunction, LentFunction, LentStream};
 pub use code_facts::CodeFacts;
 pub use cpu::{CpuOptions, HostModule, ObjectError};
 pub use device::{
-    Backend, Device, DeviceId, DeviceInfo, DeviceKind, DeviceTag, LoadedCode, Marker, MemoryStats,
+    Backend, Device, DeviceCode, DeviceId, DeviceInfo, DeviceKind, LoadedCode, Marker, MemoryStats,
     Occupancy, Reset,
 };
 pub use error::DeviceError;
@@ -57,7 +57,7 @@ pub use kiln_ir::block_order::BlockOrder;
 pub use later::{Finishing, HostMemory, Pending, Reach};
 #[cfg(feature = "gpu-on-host")]
 pub use on_host::{OnHostError, OnHostModule, OnHostOptions, Schedule};
-pub use order::{OrderedStream, ReadsOf, Streams, Uses};
+pub use order::{OrderedStream, ReadsOf, Sharing, Streams, Uses};
 pub use rows::{Laid, Rows};
 pub use stream::{BackendStream, HostCall, StreamOptions, is_in_call, outside_of_calls};
 pub use told::{FaultListener, WaitListener};

@@ -12,19 +12,19 @@
 //!   not waited for as much of these before. Afterwards the work is noted as the buffer's use.
 //!
 //! The host takes part: a copy is work of the stream that wrote last, and memory is given back behind the last use.
-//! A buffer that threads share, to be written by kernels that several of them launch, is ordered and noted under a
-//! lock; any other has one that writes it, or several that read it, as Rust's borrows have it until the launch was
-//! made.
+//! A buffer that threads share, to be written by kernels that several of them launch, is ordered and noted while it is
+//! held ([`Sharing`]); any other has one that writes it, or several that read it, as Rust's borrows have it until the
+//! launch was made.
 //!
 //! A stream that nobody has any more stays with its device, and whoever asks for one next gets it if it has nothing
 //! left to do. So a place never stands for two orders. Where all places are taken, streams share them: what shares a
 //! place is in one order.
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, fence};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use smallvec::SmallVec;
 
 use crate::adopted::{Adoption, LentStream};
@@ -36,8 +36,9 @@ use crate::stream::{BackendStream, StreamOptions};
 
 /// How many streams a device has room for, its own among them.
 const PLACES: usize = 63;
-/// The bit of [`Uses`] that says that threads share the buffer.
-const SHARED: u64 = 1 << PLACES;
+/// The bit of [`Uses`] that says that threads do not share the buffer. Set, so that what the readers of several
+/// buffers have in common has it where none of them is shared.
+const ALONE: u64 = 1 << PLACES;
 /// Bits of a number of work.
 const NUMBER_BITS: u32 = 48;
 
@@ -45,19 +46,72 @@ const NUMBER_BITS: u32 = 48;
 ///
 /// Whoever changes it has the buffer: a launch that writes has borrowed it as `&mut`, and those that read at the same
 /// time only add themselves.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Uses {
     /// The stream that wrote last, in the upper 16 bits, and which of its work that was; 0 is nobody.
     writer: AtomicU64,
-    /// A bit for each stream that has read since, and [`SHARED`].
+    /// A bit for each stream that has read since, and [`ALONE`].
     readers: AtomicU64,
+    /// Who gives work that uses the buffer, which threads share: one that writes it, or any that read it.
+    sharing: RwLock<()>,
+}
+
+/// Buffers that threads share, each held while work that uses it is ordered, given to the driver and noted: alone by
+/// who writes it, together by those that read it.
+///
+/// That what writes waits for the driver's call of another thread cannot be avoided, whichever way the threads would
+/// agree: a stream waits for an event, an event is of what its stream was given before, and one that was not recorded
+/// yet nobody waits for. So the second of two launches that conflict can be ordered only once the driver has taken the
+/// first. Launches that do not conflict wait for no other: there is no lock of the device.
+pub struct Sharing<'a> {
+    held: SmallVec<[Hold<'a>; 4]>,
+}
+
+#[expect(dead_code, reason = "what is held is let go when it is dropped")]
+enum Hold<'a> {
+    ToRead(RwLockReadGuard<'a, ()>),
+    ToWrite(RwLockWriteGuard<'a, ()>),
+}
+
+impl<'a> Sharing<'a> {
+    /// Holds those of these buffers that threads share, each of which the work writes or only reads.
+    pub fn of(uses: impl IntoIterator<Item = (&'a Uses, bool)>) -> Sharing<'a> {
+        let shared = uses.into_iter().filter(|(uses, _)| uses.is_shared());
+        let mut shared: SmallVec<[(&Uses, bool); 4]> = shared.collect();
+        let place = |uses: &Uses| std::ptr::from_ref(uses).addr();
+        // By their places in memory, so that no two threads wait for each other; once, also where it comes twice.
+        shared.sort_unstable_by_key(|(uses, writes)| (place(uses), !writes));
+        shared.dedup_by_key(|(uses, _)| place(uses));
+        let hold = |(uses, writes): (&'a Uses, bool)| match writes {
+            true => Hold::ToWrite(uses.sharing.write()),
+            false => Hold::ToRead(uses.sharing.read()),
+        };
+        Sharing {
+            held: shared.into_iter().map(hold).collect(),
+        }
+    }
+
+    /// Whether threads share none of the buffers.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+}
+
+impl Default for Uses {
+    fn default() -> Uses {
+        Uses {
+            writer: AtomicU64::new(0),
+            readers: AtomicU64::new(ALONE),
+            sharing: RwLock::new(()),
+        }
+    }
 }
 
 impl Uses {
     /// Notes that from now on launches of several threads may write the buffer.
     pub fn share(&self) {
         if !self.is_shared() {
-            self.readers.fetch_or(SHARED, Relaxed);
+            self.readers.fetch_and(!ALONE, Relaxed);
         }
     }
 
@@ -66,6 +120,7 @@ impl Uses {
         Uses {
             writer: AtomicU64::new(self.writer.load(Relaxed)),
             readers: AtomicU64::new(self.readers.load(Relaxed)),
+            sharing: RwLock::new(()),
         }
     }
 
@@ -73,11 +128,17 @@ impl Uses {
     /// noted already.
     #[inline]
     pub fn are_noted(&self, reads: ReadsOf) -> bool {
-        self.readers.load(Acquire) & reads.looked_at == reads.own
+        reads.are_in(self.readers())
+    }
+
+    /// Who has read since the last write, for [`ReadsOf::are_in`].
+    #[inline(always)]
+    pub fn readers(&self) -> u64 {
+        self.readers.load(Relaxed)
     }
 
     fn is_shared(&self) -> bool {
-        self.readers.load(Relaxed) & SHARED != 0
+        self.readers.load(Relaxed) & ALONE == 0
     }
 
     /// The place of the stream that wrote last, and which of its work that was.
@@ -88,22 +149,26 @@ impl Uses {
     }
 }
 
-/// What the uses of a buffer are compared with that a stream has read since it was written.
+/// What the uses of a buffer have in common with that a stream has read since it was written.
 #[derive(Copy, Clone)]
-pub struct ReadsOf {
-    own: u64,
-    looked_at: u64,
-}
+pub struct ReadsOf(u64);
 
 impl ReadsOf {
     /// Of the stream in a place.
     #[inline]
     pub fn new(place: usize) -> ReadsOf {
-        let own = 1 << place;
-        ReadsOf {
-            own,
-            looked_at: own | SHARED,
-        }
+        ReadsOf(1 << place | ALONE)
+    }
+
+    /// Whether these are the readers of a buffer that the stream has read, or what the readers of several such have in
+    /// common, none of which threads share.
+    #[inline(always)]
+    pub fn are_in(self, readers: u64) -> bool {
+        let are_in = readers & self.0 == self.0;
+        // What another thread noted as a read of this stream it had ordered before. Here and not where each is read, so
+        // that what is written between those stays in the hands of the compiler.
+        fence(Acquire);
+        are_in
     }
 }
 
@@ -149,9 +214,9 @@ impl OrderedStream {
     #[inline]
     pub fn is_behind(&self, uses: &Uses, writes: bool) -> bool {
         // What another thread noted as a read of this stream it had ordered before.
-        let readers = uses.readers.load(Acquire);
+        let readers = uses.readers.load(Acquire) ^ ALONE;
         let own = 1 << self.place;
-        let others = if writes { !own } else { SHARED };
+        let others = if writes { !own } else { ALONE };
         let wrote = || uses.writer.load(Relaxed) >> NUMBER_BITS == self.place as u64;
         readers & others == 0 && (readers & own != 0 || wrote())
     }
@@ -179,10 +244,10 @@ impl OrderedStream {
         }
         let writer = (self.place as u64) << NUMBER_BITS | number;
         uses.writer.store(writer, Relaxed);
-        if readers & SHARED != 0 {
-            uses.readers.fetch_and(SHARED, Relaxed);
-        } else if readers != 0 {
-            uses.readers.store(0, Relaxed);
+        if readers & ALONE == 0 {
+            uses.readers.fetch_and(ALONE, Relaxed);
+        } else if readers != ALONE {
+            uses.readers.store(ALONE, Relaxed);
         }
     }
 
@@ -222,8 +287,6 @@ pub struct Streams {
     own: OrderedStream,
     beside: [OnceLock<Box<OrderedStream>>; PLACES - 1],
     handed: Mutex<Vec<Handed>>,
-    /// Is held while work is ordered, given and noted that uses a buffer which threads share.
-    sharing: Mutex<()>,
     /// Copies from other devices, and whether there was any from or to another.
     from_others: FromOthers,
     has_copied: AtomicBool,
@@ -235,7 +298,6 @@ impl Default for Streams {
             own: OrderedStream::new(0, None),
             beside: std::array::from_fn(|_| OnceLock::new()),
             handed: Mutex::default(),
-            sharing: Mutex::default(),
             from_others: FromOthers::default(),
             has_copied: AtomicBool::new(false),
         }
@@ -275,20 +337,11 @@ impl Streams {
     /// A stream that has used a buffer, after which as few others as possible have.
     pub(crate) fn last_of(&self, uses: &Uses) -> &OrderedStream {
         let (writer, _) = uses.writer();
-        let readers = uses.readers.load(Relaxed) & !SHARED;
+        let readers = uses.readers.load(Relaxed) & !ALONE;
         match readers & !(1 << writer) {
             0 => self.at(writer),
             others => self.at(others.trailing_zeros() as usize),
         }
-    }
-
-    /// The lock for work that uses one of these buffers, if threads share one.
-    pub fn share<'a>(
-        &self,
-        uses: impl IntoIterator<Item = &'a Uses>,
-    ) -> Option<MutexGuard<'_, ()>> {
-        let shared = uses.into_iter().any(Uses::is_shared);
-        shared.then(|| self.sharing.lock())
     }
 
     /// Makes later work of a stream wait for what matters of a buffer's uses.
@@ -309,7 +362,7 @@ impl Streams {
         if !writes {
             return Ok(());
         }
-        let mut readers = uses.readers.load(Relaxed) & !SHARED;
+        let mut readers = uses.readers.load(Relaxed) & !ALONE;
         while readers != 0 {
             self.wait_for(backend, stream, readers.trailing_zeros() as usize, None)?;
             readers &= readers - 1;

@@ -7,7 +7,7 @@ use std::mem::MaybeUninit;
 
 use crate::device::Device;
 use crate::error::Result;
-use crate::order::Uses;
+use crate::order::{Sharing, Uses};
 use crate::stream::outside_of_calls;
 
 /// How much is copied: rows of bytes, as many in each plane.
@@ -141,7 +141,7 @@ impl Device {
             return self.copy((to.start, to_uses), (from.start, from_uses), rows.bytes);
         }
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([to_uses, from_uses]);
+        let _shared = Sharing::of([(to_uses, true), (from_uses, false)]);
         let stream = streams.writer_of(from_uses);
         let copied = || {
             streams.order(backend, stream, from_uses, false)?;
@@ -181,7 +181,7 @@ impl Device {
         let bytes = &bytes[start..start + rows.span(&from)];
         from.start = 0;
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, true)]);
         let stream = streams.writer_of(uses);
         let copied = || {
             streams.order(backend, stream, uses, true)?;
@@ -220,7 +220,7 @@ impl Device {
             return self.download(from.start, bytes, uses);
         }
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, false)]);
         let stream = streams.writer_of(uses);
         let copied = match stream.work() {
             Some(work) => work.download_rows(from, bytes, to, rows),

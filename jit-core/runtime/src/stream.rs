@@ -19,7 +19,7 @@ use kiln_ir::launch::LaunchConfig;
 use crate::adopted::LentStream;
 use crate::device::{Device, LoadedCode, Marker, MemoryStats};
 use crate::error::{DeviceError, Result};
-use crate::order::{OrderedStream, Uses};
+use crate::order::{OrderedStream, Sharing, Uses};
 use crate::rows::{Laid, Rows};
 
 /// What a stream is asked for with.
@@ -358,7 +358,7 @@ impl Device {
 
     fn upload_untold(&self, address: u64, bytes: &[MaybeUninit<u8>], uses: &Uses) -> Result<()> {
         let (backend, streams) = (self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, true)]);
         let stream = streams.writer_of(uses);
         streams.order(&**backend, stream, uses, true)?;
         let copied = match stream.work() {
@@ -381,7 +381,7 @@ impl Device {
 
     fn download_untold(&self, address: u64, bytes: &mut [u8], uses: &Uses) -> Result<()> {
         let (backend, streams) = (self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, false)]);
         let stream = streams.writer_of(uses);
         let copied = match stream.work() {
             Some(work) => work.download(address, bytes),
@@ -408,7 +408,7 @@ impl Device {
     ) -> Result<Vec<u8>> {
         outside_of_calls()?;
         let (backend, streams) = (self.backend(), self.streams());
-        let _shared = streams.share([uses]);
+        let _shared = Sharing::of([(uses, true)]);
         let stream = streams.writer_of(uses);
         let read = |from: u64, bytes: &mut [u8]| match stream.work() {
             Some(work) => work.download(from, bytes),
@@ -440,7 +440,7 @@ impl Device {
 
     fn copy_untold(&self, to: (u64, &Uses), from: (u64, &Uses), bytes: usize) -> Result<()> {
         let (backend, streams) = (&**self.backend(), self.streams());
-        let _shared = streams.share([to.1, from.1]);
+        let _shared = Sharing::of([(to.1, true), (from.1, false)]);
         let stream = streams.writer_of(from.1);
         streams.order(backend, stream, from.1, false)?;
         streams.order(backend, stream, to.1, true)?;

@@ -71,9 +71,9 @@ impl Hit {
 
     #[inline(always)]
     fn is_for_packed(&self, launch: &PackedLaunch<'_>) -> bool {
-        self.key.get() == Some(&launch.key)
+        self.key.get() == Some(launch.key)
             && self.content == launch.content
-            && self.block.is_none_or(|own| own == launch.block)
+            && self.block.is_none_or(|own| own == *launch.block)
             && launch.consts.are(&self.consts)
     }
 
@@ -87,13 +87,14 @@ impl Hit {
     }
 }
 
-/// A typed launch to be looked up, whose arguments are written already.
+/// A typed launch to be looked up, whose arguments are written already. What is looked at once lies where it is: what is
+/// read before would have to be kept meanwhile.
 #[derive(Copy, Clone)]
 pub(crate) struct PackedLaunch<'a> {
     pub(crate) content: Content,
     pub(crate) consts: Consts<'a>,
-    pub(crate) key: PackedKey,
-    pub(crate) block: Dim3,
+    pub(crate) key: &'a PackedKey,
+    pub(crate) block: &'a Dim3,
 }
 
 type Set = [Option<Arc<Hit>>; WAYS];
@@ -111,15 +112,11 @@ struct Entries {
 struct Shard(Mutex<Entries>);
 
 /// What the threads of a process launched before.
-pub(crate) struct Ready(Box<[Shard]>);
+pub(crate) struct Ready(Box<[Shard; SHARDS]>);
 
 impl Default for Ready {
     fn default() -> Self {
-        Ready(
-            std::iter::repeat_with(Shard::default)
-                .take(SHARDS)
-                .collect(),
-        )
+        Ready(Box::new(std::array::from_fn(|_| Shard::default())))
     }
 }
 
@@ -179,7 +176,7 @@ impl Ready {
 
     /// Drops what the cache has let go.
     pub(super) fn drop_gone(&self) {
-        for shard in &self.0 {
+        for shard in &*self.0 {
             let mut entries = shard.0.lock();
             let all = entries.sets.iter_mut().flatten();
             let gone: Vec<_> = all

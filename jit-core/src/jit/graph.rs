@@ -19,7 +19,8 @@ use kiln_compiler::args::{Arg, ArgSignature, GraphSamples, Payload, Place, Sampl
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::launch::LaunchConfig;
 use kiln_compiler::runtime::{
-    BackendGraph, Buffer, Device, DeviceId, OrderedStream, Part, Step, Uses, outside_of_calls,
+    BackendGraph, Buffer, Device, DeviceId, OrderedStream, Part, Sharing, Step, Uses,
+    outside_of_calls,
 };
 use kiln_compiler::value::KernelType;
 
@@ -400,11 +401,11 @@ impl Graph {
         let _shared = match all().all(|(uses, writes)| stream.is_behind(uses, writes)) {
             true => None,
             false => {
-                let shared = streams.share(all().map(|(uses, _)| uses));
+                let shared = Sharing::of(all());
                 for (uses, writes) in all() {
                     streams.order(device.backend().as_ref(), stream, uses, writes)?;
                 }
-                shared
+                Some(shared)
             }
         };
         let limit = jit.0.options.time_limit;

@@ -46,7 +46,7 @@ use kiln_compiler::hook::{HookPoint, HookSet};
 use kiln_compiler::launch::{Dim3, LaunchConfig, LaunchLimits, check_block};
 use kiln_compiler::pinned::Pinned;
 pub use kiln_compiler::runtime::Global;
-use kiln_compiler::runtime::{Buffer, Device, DeviceId, Event, GlobalArray, Globals};
+use kiln_compiler::runtime::{Buffer, Device, DeviceCode, DeviceId, Event, GlobalArray, Globals};
 use kiln_compiler::target::Target;
 use kiln_compiler::under_way::Made;
 use kiln_compiler::value::KernelType;
@@ -145,7 +145,10 @@ impl Jit {
         }
         let observes_launches = hooks.has(&[HookPoint::BeforeLaunch, HookPoint::AfterLaunch]);
         let overlaid = Overlaid::of(&hooks, &target);
-        let takes_packed = !observes_launches && overlaid.is_none() && !options.specialize_facts;
+        let takes_packed = !observes_launches
+            && overlaid.is_none()
+            && !options.specialize_facts
+            && device.code() != DeviceCode::NONE;
         let cache = KernelCache::bounded(options.memory_bound);
         let sharing = sharing::sharing(&options, &hooks, &target);
         let disk = kept::disk(&options, &hooks, &target);

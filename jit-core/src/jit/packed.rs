@@ -13,14 +13,14 @@ use kiln_compiler::args::packed::{Packed, PackedKey, Packing, UsesOf};
 use kiln_compiler::error::Result;
 use kiln_compiler::front::LazyKernel;
 use kiln_compiler::launch::LaunchConfig;
-use kiln_compiler::runtime::is_in_call;
+use kiln_compiler::runtime::{Sharing, is_in_call};
 
 impl Jit {
     /// Where the arguments of a launch begin to be written.
     #[doc(hidden)]
     #[inline]
     pub fn packing(&self) -> Packing {
-        Packing::new(self.0.device.tag(), self.order().place())
+        Packing::new(self.0.device.code(), self.order().place())
     }
 
     /// The launch that each `#[kernel]` function has, with arguments that are written; whether it was made, or has to
@@ -34,7 +34,7 @@ impl Jit {
         kernel: &LazyKernel,
         config: &LaunchConfig,
         consts: &[(&str, i128)],
-        packed: Packed<'_, '_>,
+        packed: &mut Packed<'_, '_>,
     ) -> Result<bool> {
         // A kernel that cannot be described is told of by the other way, and so is all that is wrong with a launch.
         let Ok(kernel) = kernel.get() else {
@@ -54,8 +54,8 @@ impl Jit {
         let found = self.0.cache.ready_packed(&PackedLaunch {
             content,
             consts,
-            key: packed.key,
-            block: config.block,
+            key: &packed.key,
+            block: &config.block,
         });
         match found {
             Some(hit) => self.launch_found(&hit, config, packed),
@@ -68,7 +68,7 @@ impl Jit {
         &self,
         hit: &Hit,
         config: &LaunchConfig,
-        packed: Packed<'_, '_>,
+        packed: &mut Packed<'_, '_>,
     ) -> Result<bool> {
         let loaded = &*hit.loaded;
         let Packed {
@@ -84,23 +84,36 @@ impl Jit {
             return Ok(false);
         }
         let stream = self.order();
-        // One list after the other, as mostly both are empty.
+        // Mostly there are none.
+        let uses_none = read.is_empty() & written.is_empty();
+        if !uses_none && !self.are_in_order(read, written)? {
+            return Ok(false);
+        }
+        let number = self.hand_over(loaded, config, &mut params, stream)?;
+        if !uses_none {
+            let note = |list: &[UsesOf<'_>], writes| {
+                let uses = list.iter().flatten();
+                uses.for_each(|uses| stream.note(uses, writes, number));
+            };
+            note(written, true);
+            note(read, false);
+        }
+        Ok(true)
+    }
+
+    /// Whether the stream is behind what others did with these buffers, or waits for it from now on, and no threads share
+    /// one.
+    #[inline]
+    fn are_in_order(&self, read: &[UsesOf<'_>], written: &[UsesOf<'_>]) -> Result<bool> {
+        let stream = self.order();
         let are_behind = |list: &[UsesOf<'_>], writes| {
             let mut uses = list.iter().flatten();
             uses.all(|uses| stream.is_behind(uses, writes))
         };
-        let is_in_order = are_behind(written, true) && are_behind(read, false);
-        if !is_in_order && !self.order_packed(read, written)? {
-            return Ok(false);
+        match are_behind(written, true) && are_behind(read, false) {
+            true => Ok(true),
+            false => self.order_packed(read, written),
         }
-        let number = self.hand_over(loaded, config, &mut params, stream)?;
-        let note = |list: &[UsesOf<'_>], writes| {
-            let uses = list.iter().flatten();
-            uses.for_each(|uses| stream.note(uses, writes, number));
-        };
-        note(written, true);
-        note(read, false);
-        Ok(true)
     }
 
     /// Makes the stream wait for what other streams did with these buffers; whether it does, and no threads share one.
@@ -111,8 +124,7 @@ impl Jit {
             let written = written.iter().flatten().map(|uses| (*uses, true));
             written.chain(read.iter().flatten().map(|uses| (*uses, false)))
         };
-        let shared = device.streams().share(used().map(|(uses, _)| uses));
-        if shared.is_some() {
+        if !Sharing::of(used()).is_empty() {
             return Ok(false);
         }
         let backend = device.backend().as_ref();

@@ -3,8 +3,6 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use parking_lot::MutexGuard;
-
 use super::Jit;
 use super::hidden::Held;
 use super::usual::put_word;
@@ -17,7 +15,7 @@ use kiln_compiler::compile::failed;
 use kiln_compiler::error::{Error, GraphError, Result};
 use kiln_compiler::hook::{Hook, HookError, LaunchEvent, Observed, at};
 use kiln_compiler::launch::{LaunchConfig, LaunchError, check_config};
-use kiln_compiler::runtime::{Buffer, LoadedCode, Uses, outside_of_calls};
+use kiln_compiler::runtime::{Buffer, LoadedCode, Sharing, Uses, outside_of_calls};
 
 const NO_SLOT: Error = Error::Internal("an argument that binding accepted has no slot");
 
@@ -250,7 +248,7 @@ impl Jit {
         let is_behind = |(uses, writes)| stream.is_behind(uses, writes);
         let _shared = match held.is_none() && used.iter().all(is_behind) {
             true => None,
-            false => self.order_uses(used, held.as_ref())?,
+            false => Some(self.order_uses(used, held.as_ref())?),
         };
         let limit = self.0.options.time_limit;
         let mut launch = || {
@@ -274,14 +272,10 @@ impl Jit {
     /// Makes the stream wait for what other streams did with these buffers. What comes back is held until the launch
     /// is noted.
     #[cold]
-    fn order_uses(
-        &self,
-        used: &Used<'_>,
-        held: Option<&Held>,
-    ) -> Result<Option<MutexGuard<'_, ()>>> {
+    fn order_uses<'u>(&self, used: &Used<'u>, held: Option<&'u Held>) -> Result<Sharing<'u>> {
         let (device, stream) = (&self.0.device, self.order());
         let all = || used.iter().chain(held.into_iter().flat_map(Held::uses));
-        let shared = device.streams().share(all().map(|(uses, _)| uses));
+        let shared = Sharing::of(all());
         for (uses, writes) in all() {
             let backend = device.backend().as_ref();
             device.streams().order(backend, stream, uses, writes)?;

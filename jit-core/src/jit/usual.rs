@@ -96,7 +96,7 @@ impl Jit {
         block: &mut [u8],
     ) -> Result<bool> {
         let stream = self.order();
-        let Some(mut to_note) = places.write(args, block, self.0.device.tag(), stream) else {
+        let Some(mut to_note) = places.write(args, block, self.0.device.code(), stream) else {
             return Ok(false);
         };
         let Some(mut params) = LaunchArgs::in_zeros(&loaded.compiled.info.layout, block) else {

@@ -35,7 +35,8 @@ const CODES: [u32; 8] = [1, 2, 3, 100, 801, 214, 700, 719];
 
 /// Calls whose failure changes nothing that the program asked for: there is another way (the context is made current,
 /// the driver is given the text), or the answer is only told (a clock, a text).
-const BYPASSED: [&str; 9] = [
+const BYPASSED: [&str; 10] = [
+    "cuThreadExchangeStreamCaptureMode",
     "cuMemPoolGetAttribute",
     "cuDeviceGetAttribute",
     "cuCtxGetCurrent",
@@ -242,6 +243,29 @@ fn play_at(place: &Place, sample: Sample, name: &str, scenario: Scenario) {
 fn loads_code_that_is_kept_nowhere() {
     let (whole, place) = (Sample { seed: 0, stride: 1 }, Place(None));
     play_at(&place, whole, "launches_what_it_names", list::ALL[1].1);
+}
+
+/// Other code captures a stream in the global mode, in the thread that plays: no call is refused, and none ends the
+/// capture.
+#[test]
+fn all_of_it_while_other_code_captures() {
+    const THEIRS: usize = 0x77;
+    let (fake, place) = (Fake::new(), Place::new());
+    for (name, scenario) in list::ALL {
+        fresh(&fake);
+        fake.begin_capture(THEIRS, 0);
+        let jit = open(&fake, &place).expect("it opens");
+        let world = World {
+            fake: &fake,
+            place: &place,
+            jit: &jit,
+        };
+        scenario(&world).unwrap_or_else(|error| panic!("{name}: {error}"));
+        drop(jit);
+        assert_eq!(fake.end_capture(THEIRS), (0, 0), "{name}");
+        assert_eq!(fake.capture_mode(), 0, "{name}");
+        assert_eq!(fake.ledger(), Ledger::default(), "{name}");
+    }
 }
 
 /// A driver of two devices.

@@ -76,6 +76,18 @@ pub extern "C" fn fake_slow(slow: bool) {
     with(|s| s.slow = slow);
 }
 
+/// Whether launches of kernels whose names have `_held` wait in the driver.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_hold(holds: bool) {
+    with(|s| s.holds = holds);
+}
+
+/// How many launches wait there.
+#[unsafe(no_mangle)]
+pub extern "C" fn fake_held() -> u64 {
+    with(|s| s.held)
+}
+
 /// How often a stream was made to wait for an event.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_waits() -> u64 {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use super::{CONTEXT, Code, Handle, call, order, with};
+use super::{CONTEXT, Code, Handle, State, call, order, with};
 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
@@ -54,6 +54,7 @@ pub(super) unsafe fn launch(
     if with(|s| s.slow) {
         std::thread::sleep(std::time::Duration::from_micros(50));
     }
+    wait_while_held(function);
     call(name, true, |s| {
         let Some(kernel) = s.functions.get(&function) else {
             return 400;
@@ -86,6 +87,7 @@ pub(super) unsafe fn launch(
                 None => s.order.found("a launch is given memory that is not there"),
             }
         }
+        s.captures.work(stream);
         s.order.work(stream, &accesses, "a launch");
         let first = param(if tells_faults { 2 * uses.len() } else { 0 });
         let [gx, gy, gz, bx, by, bz] = size.map(u64::from);
@@ -101,6 +103,22 @@ pub(super) unsafe fn launch(
         }
         0
     })
+}
+
+/// Waits as long as the test holds launches of this function. Calls of other threads go on.
+fn wait_while_held(function: Handle) {
+    let is_held = |s: &mut State| {
+        let kernel = s.functions.get(&function);
+        s.holds && kernel.is_some_and(|kernel| kernel.name.contains("_held"))
+    };
+    if !with(is_held) {
+        return;
+    }
+    with(|s| s.held += 1);
+    while with(is_held) {
+        std::thread::sleep(std::time::Duration::from_micros(20));
+    }
+    with(|s| s.held -= 1);
 }
 
 /// What a launch gives: a pointer for each parameter, or the words 1 and 2 before a block and the address of its size.
@@ -259,6 +277,7 @@ pub unsafe extern "C" fn cuStreamCreate(stream: *mut Handle, _: c_uint) -> Code 
 
 fn stream_call(name: &str, stream: Handle) -> Code {
     call(name, true, |s| {
+        s.captures.work(stream);
         if stream == 0 || s.streams.contains(&stream) {
             0
         } else {
@@ -281,16 +300,22 @@ pub extern "C" fn cuStreamDestroy_v2(stream: Handle) -> Code {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamSynchronize(stream: Handle) -> Code {
-    let code = stream_call("cuStreamSynchronize", stream);
-    if code == 0 {
-        with(|s| s.order.wait_on_host(stream));
+    match stream_call("cuStreamSynchronize", stream) {
+        0 => with(|s| match s.captures.wait(stream) {
+            0 => {
+                s.order.wait_on_host(stream);
+                0
+            }
+            code => code,
+        }),
+        code => code,
     }
-    code
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn cuStreamQuery(stream: Handle) -> Code {
     match stream_call("cuStreamQuery", stream) {
+        0 if with(|s| s.captures.wait(stream)) != 0 => 900,
         0 if with(|s| s.busy || !s.order.is_done(stream)) => 600,
         code => code,
     }
@@ -351,6 +376,7 @@ pub extern "C" fn cuEventRecord(event: Handle, stream: Handle) -> Code {
         match s.events.get_mut(&event) {
             Some(recorded) => {
                 *recorded = true;
+                s.captures.work(stream);
                 s.order.record(event, stream);
                 0
             }

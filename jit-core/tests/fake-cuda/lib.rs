@@ -12,6 +12,7 @@
 )]
 #![allow(non_snake_case, reason = "exported names are the driver's")]
 
+mod captures;
 mod control;
 #[path = "../counting.rs"]
 mod counting;
@@ -75,6 +76,7 @@ struct State {
     streams: BTreeSet<Handle>,
     events: BTreeMap<Handle, bool>,
     order: order::Order,
+    captures: captures::Captures,
     graphs: graphs::Graphs,
     /// The most memory of the host that may be pinned.
     pinned_limit: Option<usize>,
@@ -93,6 +95,9 @@ struct State {
     busy: bool,
     /// Whether launches take a while.
     slow: bool,
+    /// Whether launches of kernels whose names have `_held` wait in the driver, and how many do.
+    holds: bool,
+    held: u64,
     last_launch: [u64; 8],
     /// The parameters of the last launch as they lie in its block; what is between them is 0.
     last_params: Vec<u8>,
@@ -149,7 +154,10 @@ fn call(name: &str, needs_context: bool, body: impl FnOnce(&mut State) -> Code) 
         if needs_context && !state.is_context(CURRENT.get()) {
             return 201;
         }
-        body(state)
+        match state.captures.refuse(name) {
+            0 => body(state),
+            code => code,
+        }
     })
 }
 

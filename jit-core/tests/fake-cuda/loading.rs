@@ -182,6 +182,33 @@ impl Fake {
         self.function::<extern "C" fn(bool)>("fake_slow")(slow);
     }
 
+    /// Whether launches of kernels whose names have `_held` wait in the driver, while other threads' calls go on.
+    pub(crate) fn set_holds(&self, holds: bool) {
+        self.function::<extern "C" fn(bool)>("fake_hold")(holds);
+    }
+
+    /// How many launches wait there.
+    pub(crate) fn held(&self) -> u64 {
+        self.function::<extern "C" fn() -> u64>("fake_held")()
+    }
+
+    /// Has other code begin to capture a stream in this thread, in a mode: 0 global, 1 of the thread, 2 relaxed.
+    pub(crate) fn begin_capture(&self, stream: usize, mode: u32) {
+        self.function::<extern "C" fn(usize, u32)>("fake_begin_capture")(stream, mode);
+    }
+
+    /// Ends the capture of a stream: the driver's code, and how much work was captured.
+    pub(crate) fn end_capture(&self, stream: usize) -> (u32, u64) {
+        let mut works = 0;
+        let end = self.function::<extern "C" fn(usize, *mut u64) -> u32>("fake_end_capture");
+        (end(stream, &mut works), works)
+    }
+
+    /// The mode that this thread has.
+    pub(crate) fn capture_mode(&self) -> u32 {
+        self.function::<extern "C" fn() -> u32>("fake_capture_mode")()
+    }
+
     /// How often a stream was made to wait for an event.
     pub(crate) fn waits(&self) -> u64 {
         self.function::<extern "C" fn() -> u64>("fake_waits")()

@@ -9,8 +9,9 @@ use kiln_ir::abi::{ParamKind, ParamLayout};
 
 use super::signature::Passed;
 use super::{Arg, ArgSignature, Payload};
+use crate::buffer::{in_block, is_usual};
 use crate::error::Error;
-use crate::runtime::{DeviceTag, Part, ReadsOf, Uses};
+use crate::runtime::{DeviceCode, Part, ReadsOf, Uses};
 use crate::specialize::ArgumentKind;
 use crate::value::{KernelType, value_words};
 use crate::view::{IntoView, KernelView};
@@ -25,10 +26,14 @@ pub struct PackedKey(u64, u64);
 pub struct Packing {
     key: PackedKey,
     at: usize,
-    /// Buffers so far whose uses a launch looks at, those that are read and those that are written.
+    /// Buffers so far, those that are read and those that are written.
     used: [usize; 2],
-    device: DeviceTag,
+    device: DeviceCode,
+    /// What the codes of all slices have in common.
+    devices: DeviceCode,
     reads: ReadsOf,
+    /// What the readers of all that are read have in common.
+    readers: u64,
     fits: bool,
 }
 
@@ -39,7 +44,7 @@ pub type UsesOf<'b> = Option<&'b Uses>;
 pub struct Parameters<'p, 'b> {
     /// The block.
     pub bytes: &'p mut [u8],
-    /// Buffers that are read, but for those whose reading is in order and noted already.
+    /// Buffers that are read.
     pub read: &'p mut [UsesOf<'b>],
     /// Buffers that are written.
     pub written: &'p mut [UsesOf<'b>],
@@ -51,22 +56,24 @@ pub struct Packed<'p, 'b> {
     pub key: PackedKey,
     /// The block, and what is behind it, as zeros.
     pub bytes: &'p mut [u8],
-    /// The buffers that [`Parameters::read`] is for.
+    /// The buffers that are read; none where the reading of all is in order and noted already.
     pub read: &'p [UsesOf<'b>],
-    /// The buffers that [`Parameters::written`] is for.
+    /// The buffers that are written.
     pub written: &'p [UsesOf<'b>],
 }
 
 impl Packing {
     /// Of a launch in a device's stream.
     #[inline(always)]
-    pub fn new(device: DeviceTag, place: usize) -> Packing {
+    pub fn new(device: DeviceCode, place: usize) -> Packing {
         Packing {
             key: PackedKey(0, 0),
             at: 0,
             used: [0; 2],
             device,
+            devices: device,
             reads: ReadsOf::new(place),
+            readers: u64::MAX,
             fits: true,
         }
     }
@@ -77,8 +84,12 @@ impl Packing {
         let Packing {
             key, fits, used, ..
         } = self;
-        match (to.read.get(..used[0]), to.written.get(..used[1])) {
-            (Some(read), Some(written)) if fits => Some(Packed {
+        let read = match self.reads.are_in(self.readers) {
+            true => 0,
+            false => used[0],
+        };
+        match (to.read.get(..read), to.written.get(..used[1])) {
+            (Some(read), Some(written)) if fits & self.is_of_device() => Some(Packed {
                 key,
                 bytes: to.bytes,
                 read,
@@ -91,7 +102,13 @@ impl Packing {
     /// The key, if all was written.
     #[inline]
     pub fn key(self) -> Option<PackedKey> {
-        self.fits.then_some(self.key)
+        (self.fits & self.is_of_device()).then_some(self.key)
+    }
+
+    /// Whether all slices are straight and lie on the device.
+    #[inline(always)]
+    fn is_of_device(&self) -> bool {
+        self.devices == self.device
     }
 
     /// Something that is not written to blocks in this way.
@@ -194,34 +211,76 @@ pub(crate) fn pack_slice<'b, T: KernelType>(
     packing: Packing,
     to: &mut Parameters<'_, 'b>,
 ) -> Packing {
-    let passed = match mutable {
-        true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
-        false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+    let memory = Part::memory(part);
+    // Which of them is known where the argument is a buffer.
+    let (bytes, device) = match part.is_whole() {
+        true => memory.passed(),
+        false => {
+            let (address, len) = (part.address(), part.len());
+            let device = match is_usual(address, len) {
+                true => memory.code(),
+                false => DeviceCode::NONE,
+            };
+            (in_block(address, len), device)
+        }
     };
-    let (address, length, uses) = (part.address(), part.len() as u64, Part::uses(part));
-    let is_usual =
-        (address.is_multiple_of(16)) & (length < 1 << 31) & (part.device_tag() == packing.device);
-    let packing = packing.of(passed).aligned(8);
-    let packing = packing.put(address.to_le_bytes(), to);
-    let packing = packing.put((length as u32).to_le_bytes(), to);
-    let mut used = packing.used;
-    let (list, number) = match mutable {
-        true => (&mut *to.written, &mut used[1]),
-        false => (&mut *to.read, &mut used[0]),
+    let slice = Slice {
+        bytes,
+        device,
+        uses: memory.uses(),
     };
-    let mut fits = packing.fits & is_usual;
-    if mutable || !uses.are_noted(packing.reads) {
+    slice.pack::<T>(mutable, packing, to)
+}
+
+/// A slice that is written.
+struct Slice<'b> {
+    bytes: [u8; 16],
+    /// Of no device if it is not straight.
+    device: DeviceCode,
+    uses: &'b Uses,
+}
+
+impl<'b> Slice<'b> {
+    /// Nothing is decided here: what all slices have in common is looked at once.
+    #[inline(always)]
+    fn pack<T: KernelType>(
+        self,
+        mutable: bool,
+        packing: Packing,
+        to: &mut Parameters<'_, 'b>,
+    ) -> Packing {
+        let passed = match mutable {
+            true => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: true }) },
+            false => const { &Passed::new::<T>(ArgumentKind::Slice { mutable: false }) },
+        };
+        let at = packing.aligned(8).at;
+        // What is beyond the length is zeros, and written again by what follows.
+        let packing = packing.of(passed).aligned(8).put(self.bytes, to);
+        let (list, mut used) = (
+            match mutable {
+                true => &mut *to.written,
+                false => &mut *to.read,
+            },
+            packing.used,
+        );
+        let number = &mut used[usize::from(mutable)];
         let entry = list.get_mut(*number);
-        fits &= entry.is_some();
+        let fits = packing.fits & entry.is_some();
         if let Some(entry) = entry {
-            *entry = Some(uses);
+            *entry = Some(self.uses);
         }
         *number += 1;
-    }
-    Packing {
-        fits,
-        used,
-        ..packing
+        Packing {
+            at: at + 12,
+            fits,
+            used,
+            devices: packing.devices.and(self.device),
+            readers: match mutable {
+                true => packing.readers,
+                false => packing.readers & self.uses.readers(),
+            },
+            ..packing
+        }
     }
 }
 

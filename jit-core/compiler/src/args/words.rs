@@ -9,7 +9,7 @@ use kiln_ir::code::KernelInfo;
 
 use super::signature::Passed;
 use super::{Arg, Payload, Rest};
-use crate::runtime::{DeviceTag, OrderedStream, ReadsOf};
+use crate::runtime::{DeviceCode, OrderedStream, ReadsOf};
 use crate::specialize::ArgumentKind;
 
 /// What a block has behind what is passed, so that each place is one of whole words.
@@ -151,9 +151,12 @@ impl Places {
         &self,
         args: &[Arg<'_>],
         block: &mut [u8],
-        device: DeviceTag,
+        device: DeviceCode,
         stream: &OrderedStream,
     ) -> Option<u64> {
+        if device == DeviceCode::NONE {
+            return None;
+        }
         let (mut left, mut first, mut to_note) = (args, 0u32, 0u64);
         for run in &self.0 {
             let (now, then) = left.split_at_checked(run.count as usize)?;
@@ -191,15 +194,33 @@ fn write_slices(
     args: &[Arg<'_>],
     first: u32,
     place: &mut [[u8; 16]],
-    device: DeviceTag,
+    device: DeviceCode,
     stream: &OrderedStream,
 ) -> Option<u64> {
+    /// From how many on it is less to ask of all at once first.
+    const MANY: usize = 4;
     let reads = ReadsOf::new(stream.place());
+    if args.len() >= MANY {
+        let (mut devices, mut readers) = (device, u64::MAX);
+        for (arg, to) in args.iter().zip(&mut *place) {
+            *to = bytes_of(arg);
+            match &arg.rest {
+                Rest::Read(memory) => {
+                    devices = devices.and(memory.code());
+                    readers &= memory.uses().readers();
+                }
+                _ => readers = 0,
+            }
+        }
+        if devices == device && reads.are_in(readers) {
+            return Some(0);
+        }
+    }
     let mut to_note = 0;
     for (number, (arg, to)) in (first..).zip(args.iter().zip(place)) {
         *to = bytes_of(arg);
         let (memory, writes) = arg.memory()?;
-        if memory.device().tag() != device {
+        if memory.code() != device {
             return None;
         }
         let uses = memory.uses();

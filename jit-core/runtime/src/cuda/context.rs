@@ -1,9 +1,9 @@
 //! A device's primary context, and the rule for errors that make it unusable.
 //!
-//! Every operation starts with [`CudaContext::enter`]: it refuses a poisoned context and makes this
-//! context the thread's current one. Every code goes through [`CudaContext::check`], which poisons
-//! on the codes after which the driver accepts no more work (CUDA Driver API, `CUresult`: "leaves
-//! the process in an inconsistent state").
+//! Every operation starts with [`CudaContext::enter`], a launch with [`CudaContext::enter_at_once`]: they refuse a
+//! poisoned context and make this context the thread's current one. Every code goes through [`CudaContext::check`],
+//! which poisons on the codes after which the driver accepts no more work (CUDA Driver API, `CUresult`: "leaves the
+//! process in an inconsistent state").
 
 mod adopted;
 mod reset;
@@ -172,7 +172,7 @@ impl CudaContext {
     /// [`CudaContext::take_fault`].
     pub fn synchronize(&self) -> Result<(), DriverError> {
         // A child of the process takes no lock.
-        self.enter()?;
+        self.enter_at_once()?;
         let given_up = self.first.lock().turns();
         self.wait_within_limit("cuCtxSynchronize", || self.is_work_done())?;
         let table = self.enter()?;
@@ -189,12 +189,13 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::Poisoned`]; a child of the process that opened the driver.
     pub fn usable(&self) -> Result<(), DriverError> {
-        self.enter().map(drop)
+        self.enter_at_once().map(drop)
     }
 
-    /// Refuses a poisoned context; otherwise makes it current and gives the entry points.
+    /// Refuses a poisoned context; otherwise makes it current and gives the entry points. For launches and events; what
+    /// else is asked of the driver is asked behind [`CudaContext::enter`].
     #[inline]
-    pub(super) fn enter(&self) -> Result<&'static Table, DriverError> {
+    pub(super) fn enter_at_once(&self) -> Result<&'static Table, DriverError> {
         let table = &self.driver.table;
         self.is_well()?;
         if self.process.is_parent() {
@@ -282,14 +283,14 @@ impl CudaContext {
 
     /// Runs a release of a handle or of memory: nothing at all on a poisoned context, and without
     /// an error, since there is nobody to tell while dropping.
-    pub(super) fn release(&self, call: &'static str, free: impl FnOnce(&'static Table) -> Code) {
+    pub(super) fn release(&self, call: &'static str, free: impl FnOnce(&Table) -> Code) {
         // What the driver refuses once is tried again: it is the only time.
         let table = self.enter().or_else(|error| match error.is_loss() {
             true => Err(error),
             false => self.enter(),
         });
         if let Ok(table) = table {
-            let code = free(table);
+            let code = free(&table);
             if is_fatal(code) {
                 self.poison_with(call, code);
             }

@@ -302,6 +302,12 @@ pub enum DriverError {
         /// Which handle.
         what: &'static str,
     },
+    /// A stream of other code whose work becomes a graph of theirs.
+    #[error("{}", error_text!(
+        "the stream is being captured by other code (`cudaStreamBeginCapture`), whose graph would run this again when its \
+         buffers are gone. Launch before the capture begins or once it has ended, or record a graph of Kiln's (`Jit::graph`)"
+    ))]
+    StreamIsCaptured,
     /// CUDA is used in a child of the process that initialized it.
     #[error("{}", error_text!(
         "CUDA was initialized in process {parent} and is used in its child {child}: a CUDA context \
@@ -466,6 +472,10 @@ fn advice(code: u32) -> &'static str {
         801 => "The device or the system does not support this operation",
         802 => "The system is not ready: on a machine with NVSwitch start nvidia-fabricmanager",
         803 => "libcuda and the kernel module are of different versions: reboot after an update",
+        900..=908 => {
+            "Other code of the process captures a stream (`cudaStreamBeginCapture`): make this call before or after, or have it \
+             captured in the mode `cudaStreamCaptureModeThreadLocal`; what is captured meanwhile may have to be captured again"
+        }
         804 => {
             "The forward-compatibility libcuda does not support this device: use the driver's own"
         }

@@ -210,7 +210,7 @@ impl CudaGraph {
         after: &[Vec<usize>],
     ) -> Result<Option<CudaGraph>, DriverError> {
         let table = context.enter()?;
-        let Some(calls) = Calls::of(table) else {
+        let Some(calls) = Calls::of(&table) else {
             return Ok(None);
         };
         let mut graph: sys::CUgraph = ptr::null_mut();
@@ -292,7 +292,7 @@ impl CudaGraph {
 
     /// Makes the context current in this thread, as [`CudaGraph::set`] needs it.
     pub(crate) fn enter(&self) -> Result<(), DriverError> {
-        self.context.enter().map(drop)
+        self.context.enter_at_once().map(drop)
     }
 
     /// Sets a node anew, for launches from now on. The context is current, as [`CudaGraph::enter`] has made it: asking for
@@ -333,7 +333,7 @@ impl CudaGraph {
     /// Memory that the nodes name is valid until the launch has ended, and nothing else accesses it in a conflicting
     /// way; the stream is live and of the context; the functions are loaded.
     pub(crate) unsafe fn launch(&mut self, stream: StreamHandle) -> Result<(), DriverError> {
-        self.context.enter()?;
+        self.context.enter_at_once()?;
         // SAFETY: the graph is instantiated; the rest is the caller's promise.
         let code = unsafe { (self.calls.launch)(self.exec, stream.0) };
         self.context.check("cuGraphLaunch", code)?;

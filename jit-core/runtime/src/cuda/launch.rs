@@ -81,13 +81,13 @@ impl CudaContext {
         self.launched("cuLaunchKernel", function, code, config)
     }
 
-    /// [`CudaContext::enter`] for a launch of this function.
+    /// [`CudaContext::enter_at_once`] for a launch of this function.
     #[inline]
     pub(super) fn enter_for(&self, function: &CudaFunction) -> Result<&'static Table, DriverError> {
         if !ptr::eq(self, &raw const **function.context()) {
             return Err(DriverError::ForeignHandle { what: "kernel" });
         }
-        self.enter()
+        self.enter_at_once()
     }
 
     /// What the driver said to a launch by this call.

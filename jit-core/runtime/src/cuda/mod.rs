@@ -11,6 +11,7 @@
 //! | `driver` | finding the library, versions, number of devices |
 //! | `error` | every error, with its text |
 //! | `device` | limits of one device |
+//! | `captures` | what other code's captures of streams refuse, and how Kiln's calls keep out of them |
 //! | `context` | primary context, current context, poisoning, synchronization |
 //! | `cooperative` | launches whose blocks are there at the same time, and how many fit |
 //! | `recent` | which kernel to name when an asynchronous error appears |
@@ -32,6 +33,7 @@
 //! [`DriverError::Poisoned`] with the first cause, without calling the driver again, and dropping
 //! handles does nothing. A new process recovers, or [`CudaContext::reset`], where the driver allows it.
 
+mod captures;
 mod context;
 mod cooperative;
 mod device;

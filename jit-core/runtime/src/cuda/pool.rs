@@ -70,7 +70,7 @@ impl CudaContext {
         if !self.info().has_pools {
             return Ok(());
         }
-        self.enter()?;
+        let entered = self.enter()?;
         // SAFETY: zeros are a value of the structure: no handle, no place, no limit.
         let mut wanted: sys::CUmemPoolProps = unsafe { std::mem::zeroed() };
         wanted.allocType = sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -80,6 +80,7 @@ impl CudaContext {
         // SAFETY: both outlive the call.
         let code = unsafe { create(&mut handle, &wanted) };
         self.check("cuMemPoolCreate", code)?;
+        drop(entered);
         self.pool = Some(Pool {
             entries,
             handle,
@@ -109,7 +110,7 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::Poisoned`] or [`DriverError::Other`].
     pub fn set_pool_limit(&self, bytes: u64) -> Result<(), DriverError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let Some(pool) = &self.pool else {
             return Ok(());
         };
@@ -125,7 +126,7 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::Poisoned`] or [`DriverError::Other`].
     pub fn trim_pool(&self) -> Result<(), DriverError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let Some(pool) = &self.pool else {
             return Ok(());
         };
@@ -171,7 +172,7 @@ impl CudaContext {
         let (Some(pool), 1..) = (&self.pool, bytes) else {
             return self.alloc(bytes);
         };
-        self.enter()?;
+        let _entered = self.enter()?;
         if let Some(address) = self.alloc_first(bytes, stream)? {
             return Ok(address);
         }
@@ -213,7 +214,7 @@ impl CudaContext {
         address: u64,
         stream: StreamHandle,
     ) -> Result<bool, DriverError> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let Some(pool) = &self.pool else {
             return Ok(false);
         };

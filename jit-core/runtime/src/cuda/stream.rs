@@ -282,7 +282,7 @@ impl CudaStream {
         const CALL: &str = "cuMemcpyPeerAsync";
         let context = &self.context;
         same_driver(context, other, "context")?;
-        other.enter()?;
+        other.enter_at_once()?;
         let both =
             other.is_range(CALL, destination, bytes)? && context.is_range(CALL, source, bytes)?;
         let table = context.enter()?;
@@ -397,7 +397,7 @@ impl CudaStream {
     /// [`DriverError::ForeignHandle`] for an event of another driver; [`DriverError::Poisoned`].
     pub fn wait_for_other(&self, event: &CudaEvent) -> Result<(), DriverError> {
         same_driver(&self.context, &event.context, "event")?;
-        let table = self.context.enter()?;
+        let table = self.context.enter_at_once()?;
         // SAFETY: stream and event are live, the event of whichever context; the flags must be 0.
         let code = unsafe { (table.cuStreamWaitEvent)(self.raw(), event.handle, 0) };
         self.context.check("cuStreamWaitEvent", code)
@@ -444,7 +444,7 @@ impl CudaEvent {
     /// [`DriverError::ForeignHandle`] for a stream of another context; [`DriverError::Poisoned`].
     pub fn record(&self, stream: &CudaStream) -> Result<(), DriverError> {
         same_context(&self.context, &stream.context, "stream")?;
-        let table = self.context.enter()?;
+        let table = self.context.enter_at_once()?;
         // SAFETY: event and stream are live and of the current context.
         let code = unsafe { (table.cuEventRecord)(self.handle, stream.raw()) };
         self.context.check("cuEventRecord", code)

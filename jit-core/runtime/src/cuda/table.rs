@@ -241,6 +241,9 @@ driver_table! {
             *const sys::CUDA_MEMSET_NODE_PARAMS,
             sys::CUcontext,
         );
+        // CUDA 10.1: what captures of other code refuse to a thread, and whether a stream is in one.
+        fn cuThreadExchangeStreamCaptureMode(*mut sys::CUstreamCaptureMode);
+        fn cuStreamIsCapturing(sys::CUstream, *mut sys::CUstreamCaptureStatus);
         // CUDA 12.4: loads a function now instead of at its first launch.
         fn cuFuncLoad(sys::CUfunction);
         // CUDA 12.4: what parameters a function has.

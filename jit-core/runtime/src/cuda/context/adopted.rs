@@ -46,7 +46,7 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::InvalidAddress`] for memory that is known already, or no address; [`DriverError::Poisoned`].
     pub fn adopt_memory(&self, address: u64, bytes: u64) -> Result<(), DriverError> {
-        self.enter()?;
+        self.enter_at_once()?;
         if bytes == 0 {
             return Ok(());
         }
