@@ -414,6 +414,19 @@ fn folds_in_order(jit: &Jit) -> Outcome {
         .reduce_axis_ordered(1, sum, 0.0)
         .expect_err("there is one dimension");
     expect!["an array of shape 9000 has no dimension 1; it has 1, counted from 0, or from the end by -1 and below"].assert_eq(&error.to_string());
+    let twice = arrays.zeros::<f32>((2, 3))?;
+    let op = device!(|a: f32, b: f32| a + b);
+    let results = [
+        twice.reduce_axis_ordered([0, -2], op.clone(), 0.0),
+        twice.reduce_axis([0, 1, 0], op, 0.0),
+    ];
+    for result in results {
+        let error = result.expect_err("a dimension is folded once");
+        expect![
+            "dimension 0 of an array of shape 2x3 is named twice; name each that is folded once"
+        ]
+        .assert_eq(&error.to_string());
+    }
     Ok(())
 }
 
