@@ -334,7 +334,14 @@ fn running_folds(jit: &Jit) -> Outcome {
         assert!(before.to_vec()?.into_iter().eq(expected), "{n}");
     }
     let then = device!(then);
-    for dims in [[1, 5000], [3, 4000], [4000, 3], [130, 36], [0, 3]] {
+    for dims in [
+        [1, 5000],
+        [1, 17_000],
+        [3, 4000],
+        [4000, 3],
+        [130, 36],
+        [0, 3],
+    ] {
         let x: Vec<Affine> = (0..dims[0] * dims[1]).map(affine).collect();
         let array = arrays.array(x.clone(), dims)?;
         for axis in 0..2 {

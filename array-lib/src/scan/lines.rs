@@ -6,6 +6,8 @@
 //! into chunks: what each chunk comes to is scanned in the same way, and each thread goes along its chunk once more
 //! from what is before it.
 
+use std::ops::RangeInclusive;
+
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
@@ -21,8 +23,9 @@ use crate::{Array, Arrays, Element, Result};
 /// The longest rows that a thread goes along by itself although its elements are not beside those of other threads.
 const SHORT: usize = 32;
 
-/// The longest vector that is cut into chunks: indices beyond its last chunk have 32 bits.
-const LONGEST: usize = 1 << 31;
+/// Which vectors are cut into chunks: of fewer elements a block makes one launch of what takes several here, and indices
+/// beyond the last chunk have 32 bits.
+const CUT: RangeInclusive<usize> = 1 << 14..=1 << 31;
 
 /// The fewest lines beside each other that fill the lines of a cache.
 const BESIDE: usize = 32;
@@ -109,7 +112,7 @@ impl Lines {
         let are_short = self.along <= SHORT && !has_tiles;
         match self.count() {
             0 => false,
-            1 => (SHORT..=LONGEST).contains(&self.along) && !is_gpu(arrays),
+            1 => CUT.contains(&self.along) && !is_gpu(arrays),
             _ => are_short || self.inner >= BESIDE,
         }
     }
