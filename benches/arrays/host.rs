@@ -61,7 +61,10 @@ impl Bench {
             let found = [
                 self.batch(&mut || scale.launch(jit, (1, 256), &mut out, &own, 2.0))?,
                 self.batch(&mut || Ok(expr.eval_into(&mut y)?))?,
-                self.batch(&mut || Ok(drop(expr.eval()?)))?,
+                self.batch(&mut || {
+                    expr.eval()?;
+                    Ok(())
+                })?,
                 self.batch(&mut || Ok((2.0 * &x).eval_into(&mut y)?))?,
             ];
             // The first ones compile, and find no memory.
