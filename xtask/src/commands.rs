@@ -120,6 +120,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench arrays -- --quick"),
     ),
     (
+        "cargo bench --bench arrays -- --cpu",
+        Here("cargo bench --bench arrays -- --quick"),
+    ),
+    (
         "cargo bench --bench startup",
         Here("cargo bench --bench startup -- --samples 2"),
     ),
