@@ -14,7 +14,7 @@ use rustc_hash::FxBuildHasher;
 use crate::layout::Layout;
 use crate::reduce::counters::Counters;
 use crate::signature::{Signature, Words};
-use crate::{Element, Expr, IntoExpr, Result, Shape};
+use crate::{ArrayError, Element, Expr, IntoExpr, Result, Shape};
 
 /// Makes arrays on the device of one [`Jit`]. Cheap to clone.
 ///
@@ -210,6 +210,16 @@ impl<T: Element> Array<T> {
     /// The array as an expression.
     pub fn expr(&self) -> Expr<T> {
         self.into_expr()
+    }
+
+    /// Refuses an array that lies on another device.
+    pub(crate) fn with_device_of<U: Element>(&self, other: &Array<U>) -> Result<()> {
+        let id = |arrays: &Arrays| arrays.jit().device().info().id;
+        let (owner, device) = (id(&other.arrays), id(&self.arrays));
+        match owner == device {
+            true => Ok(()),
+            false => Err(ArrayError::Foreign { owner, device }),
+        }
     }
 
     /// An array whose elements lie one after the other: this one, if they do; otherwise a copy, by a kernel.

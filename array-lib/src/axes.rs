@@ -5,7 +5,7 @@ use std::ops::RangeFull;
 use smallvec::SmallVec;
 
 use crate::layout::axis_of;
-use crate::{Result, Shape};
+use crate::{ArrayError, Result, Shape};
 
 /// The dimensions that a reduction folds; negative numbers count from the end. [`IntoAxes`] makes them.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,7 +16,7 @@ pub struct Axes {
 }
 
 /// What says which dimensions a reduction folds: a number, an array of numbers, `..` for all of them, and any of these in
-/// [`keep_dims`]. Negative numbers count from the end.
+/// [`keep_dims`]. Negative numbers count from the end. A dimension that is named twice is refused, as in NumPy.
 ///
 /// ```
 /// use kiln::array::keep_dims;
@@ -106,7 +106,11 @@ impl Axes {
         };
         let mut mask = SmallVec::from_elem(false, shape.rank());
         for axis in axes {
-            mask[axis_of(*axis, shape)?] = true;
+            let axis = axis_of(*axis, shape)?;
+            if std::mem::replace(&mut mask[axis], true) {
+                let shape = shape.clone();
+                return Err(ArrayError::Repeated { axis, shape });
+            }
         }
         Ok(mask)
     }

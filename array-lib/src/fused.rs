@@ -525,11 +525,6 @@ impl<'e> Fused<'e> {
         }
     }
 
-    /// Whether indices have 64 bits.
-    pub(crate) fn is_wide(&self) -> bool {
-        self.wide
-    }
-
     /// An index of a thread or a block as those of the expression.
     pub(crate) fn widened<'k>(&self, index: Val<'k>) -> Val<'k> {
         index.cast(self.index_type())

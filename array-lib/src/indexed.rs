@@ -2,7 +2,7 @@
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::IntoArg;
-use kiln_jit_core::build::{Kernel, KernelBuilder};
+use kiln_jit_core::build::{Kernel, KernelBuilder, Val};
 use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::value::DeviceType;
 
@@ -12,8 +12,18 @@ use crate::scan::counted;
 use crate::signature::{Signature, Word};
 use crate::{Array, Arrays, Element, IntegerElement, Result, Shape};
 
-/// What a fault says of an index that is not there.
-pub(crate) const BEYOND: &str = "an index is beyond the array";
+/// What a fault says of an index that is not there; behind it stand both numbers.
+const BEYOND: &str = "an index is beyond the array: the index, and how many there are";
+
+/// Ends the thread unless an index is below the number of those that are there.
+pub(crate) fn within<'k>(index: Val<'k>, count: Val<'k>) {
+    let k = index.builder();
+    k.if_(index.ge(count), || {
+        // One of the two tells, whichever number is larger.
+        k.assert_ne(index, count, BEYOND);
+        k.assert_eq(index, count, BEYOND);
+    });
+}
 
 impl Arrays {
     /// A kernel of this crate for elements of this type.
@@ -39,7 +49,7 @@ impl Arrays {
                 let at = i / row;
                 let index = from.at(at).get();
                 // A product of a large one and `row` could be a place in the array.
-                k.assert(index.lt(rows), BEYOND);
+                within(index, rows);
                 out.at(i).set(x.at(index * row + (i - at * row)));
             });
         })

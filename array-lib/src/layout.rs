@@ -121,9 +121,11 @@ impl Layout {
         let dims = self.shape.dims().iter().enumerate();
         layout.shape = Shape::of(dims.map(|(at, dim)| if at == axis { count } else { *dim }));
         layout.strides[axis] = self.strides[axis] * step;
-        if count > 0 {
-            layout.offset = (self.offset as isize + start as isize * self.strides[axis]) as usize;
-        }
+        // Without elements the buffer may have none either, and nothing lies beyond its end.
+        layout.offset = match layout.shape.is_empty() {
+            true => 0,
+            false => (self.offset as isize + start as isize * self.strides[axis]) as usize,
+        };
         layout
     }
 
@@ -246,5 +248,7 @@ mod tests {
             (3, 0, (0, 4))
         );
         assert_eq!((dense(&[]).place(&[]), dense(&[]).span()), (0, (0, 1)));
+        // Also if it is another dimension that has no element.
+        assert_eq!(dense(&[4, 0]).stepped(0, (1, 1, 3)).offset, 0);
     }
 }

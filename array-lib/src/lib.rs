@@ -66,6 +66,7 @@ mod several;
 mod shape;
 mod signature;
 mod slice;
+mod softmax;
 mod sort;
 mod space;
 mod statistics;
@@ -180,6 +181,16 @@ pub enum ArrayError {
         /// The array's shape.
         shape: Shape,
     },
+    /// A dimension that is to be folded twice.
+    #[error(
+        "dimension {axis} of an array of shape {shape} is named twice; name each that is folded once"
+    )]
+    Repeated {
+        /// The dimension.
+        axis: usize,
+        /// The array's shape.
+        shape: Shape,
+    },
     /// An index or a range that an array does not have.
     #[error("{item} is outside of dimension {axis} of an array of shape {shape}")]
     Outside {
@@ -277,7 +288,7 @@ pub enum ArrayError {
         shape: Shape,
     },
     /// What is no vector, where one is needed.
-    #[error("{what} are a vector of at least {least} elements; this is an array of shape {shape}")]
+    #[error("{what} are a vector{}; this is an array of shape {shape}", of_at_least(*least))]
     Vector {
         /// What needs one.
         what: &'static str,
@@ -352,6 +363,15 @@ pub enum ArrayError {
     /// Building, compiling or launching the kernel failed.
     #[error(transparent)]
     Kernel(#[from] Error),
+}
+
+/// How many elements a vector needs, in words; nothing if it may have none.
+fn of_at_least(least: usize) -> String {
+    match least {
+        0 => String::new(),
+        1 => " of at least 1 element".to_owned(),
+        least => format!(" of at least {least} elements"),
+    }
 }
 
 /// A `?` in a function that gives a `kiln::Result`: what a kernel met is that error itself, anything else is found by

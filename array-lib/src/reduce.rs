@@ -2,7 +2,7 @@
 //!
 //! | what is folded | how |
 //! |---|---|
-//! | all | each block folds its share (a grid-stride loop, then a tree in shared memory; Harris, "Optimizing Parallel Reduction in CUDA"), one block folds what these have left |
+//! | all | each block folds its share, which is in one place (then a tree in shared memory; Harris, "Optimizing Parallel Reduction in CUDA"), one block folds what these have left |
 //! | rows, whose neighbours lie side by side | a block folds a row, or several do, a share each |
 //! | columns, and short rows | a thread folds a column, or several do, a part each |
 //!
@@ -112,14 +112,28 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         self.sum.set((self.op)(self.sum.get(), value));
     }
 
+    /// Where the thread's elements are of so many, in the share of one of several blocks: the first, an end, and how far it is
+    /// to the next. A share is in one place, as pages of memory are.
+    fn share(
+        &self,
+        (part, parts): (Val<'k>, Val<'k>),
+        block: u32,
+        count: Val<'k>,
+    ) -> (Val<'k>, Val<'k>, Val<'k>) {
+        let (k, fused) = (self.k, self.fused);
+        let number = |n: u32| fused.widened(k.lit(k.ty::<u32>(), n));
+        let rounds = count / fused.widened(parts * block) + number(1);
+        let share = rounds * number(block);
+        let from = fused.widened(part) * share;
+        let end = (from + share).min(count);
+        (from + fused.widened(k.thread_idx().x()), end, number(block))
+    }
+
     fn whole(&self) {
         let k = self.k;
-        let (first, stride) = match self.fused.is_wide() {
-            false => (k.global_id().x(), k.global_size_x()),
-            true => (k.global_id_u64().x(), k.global_size_u64().x()),
-        };
-        let count = self.elements.count(0);
-        k.for_loop(first, count, stride, self.fused.unroll(), |i| {
+        let here = (k.block_idx().x(), k.grid_dim().x());
+        let (first, end, stride) = self.share(here, BLOCK, self.elements.count(0));
+        k.for_loop(first, end, stride, self.fused.unroll(), |i| {
             self.add(self.elements.at(i))
         });
         self.tree(BLOCK);
@@ -153,9 +167,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let row = here / parts;
         let part = here - row * parts;
         let places = self.elements.places(None, 0, fused.widened(row));
-        let first = fused.widened(part * block + k.thread_idx().x());
-        let stride = fused.widened(parts * block);
-        let range = (first, self.elements.count(1), stride);
+        let range = self.share((part, parts), block, self.elements.count(1));
         self.go_along(&places, range, fused.unroll());
         self.tree(block);
     }

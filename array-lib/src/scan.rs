@@ -1,9 +1,10 @@
 //! Running sums, products and folds along a dimension, and folds in order.
 //!
-//! One row is scanned in one pass (`scan/look_back.rs`), and so are several (`scan/rows.rs`). By an operator of the user's
-//! each block folds a tile, what these have left is scanned in the same way, and each block then scans its tile from there
-//! (`scan/any.rs`). Columns have a thread each, and short rows where that is better (`scan/lines.rs`). What tiles and parts
-//! of columns come to in the order of their elements is also how all of them are folded in order (`scan/ordered.rs`).
+//! One row is scanned in one pass (`scan/look_back.rs`), and so are several (`scan/rows.rs`). By an operator of the
+//! user's each block folds a tile, what these have left is scanned in the same way, and each block then scans its tile
+//! from there (`scan/any.rs`). Columns have a thread each, short rows where that is better, and chunks of a whole
+//! vector on CPUs (`scan/lines.rs`). What tiles and parts of columns come to in the order of their elements is also how
+//! all of them are folded in order (`scan/ordered.rs`).
 
 mod any;
 mod lines;

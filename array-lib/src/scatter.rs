@@ -15,7 +15,7 @@ use kiln_jit_core::launch::grid_for;
 
 use crate::eval::BLOCK;
 use crate::expr::Node;
-use crate::indexed::BEYOND;
+use crate::indexed::within;
 use crate::input::Input;
 use crate::layout::axis_of;
 use crate::scan::{MOST, counted};
@@ -49,10 +49,6 @@ struct Written<'k> {
 }
 
 impl<'k> Written<'k> {
-    fn is_there(&self) -> Val<'k> {
-        self.index.lt(self.along)
-    }
-
     /// The element; only where the index is there.
     fn element(&self) -> Place<'k> {
         self.out.at(self.place)
@@ -94,7 +90,7 @@ impl Arrays {
             let last = k.slice("last", Type::U32);
             describe(k, k.ty::<T>(), |written| {
                 // Here, as whoever reads the elements is told what went wrong in kernels that write them.
-                k.assert(written.is_there(), BEYOND);
+                within(written.index, written.along);
                 let last = last.at(written.index).get();
                 k.if_(last.eq(written.number + 1u32), || {
                     written.element().set(written.value);
@@ -121,7 +117,7 @@ impl Arrays {
     fn folding<T: Element>(&self, name: &'static str, op: AtomicOp) -> Result<Kernel> {
         self.named::<T>(name, |k| {
             describe(k, k.ty::<T>(), |written| {
-                k.assert(written.is_there(), BEYOND);
+                within(written.index, written.along);
                 let element = written.element();
                 element.atomic(op, written.value, Ordering::Relaxed, Scope::Device);
             });

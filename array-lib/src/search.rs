@@ -80,7 +80,7 @@ impl<T: Element> Array<T> {
         let name = Some(FunctionName::Operation("take_along".into()));
         Ok(reads.apply((&self.arrays, Ok(shape)), name, |args| {
             let (at, n, by) = (args[2], args[3], args[4]);
-            at.builder().assert(at.lt(n), crate::indexed::BEYOND);
+            crate::indexed::within(at, n);
             args[0].at(args[1] + at * by).get()
         }))
     }

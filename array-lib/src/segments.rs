@@ -223,7 +223,7 @@ impl<T: Element + SortElement> Array<T> {
     /// ```
     ///
     /// # Errors
-    /// What is no vector; those of [`Array::sort`].
+    /// What is no vector; starts on another device; those of [`Array::sort`].
     pub fn sort_segments(&self, starts: &Array<u32>) -> Result<Array<T>> {
         self.take(&self.argsort_segments(starts)?, 0)
     }
@@ -236,6 +236,7 @@ impl<T: Element + SortElement> Array<T> {
     pub fn argsort_segments(&self, starts: &Array<u32>) -> Result<Array<u32>> {
         self.vector("the elements of segments", 0)?;
         starts.vector("the starts of segments", 0)?;
+        self.with_device_of(starts)?;
         in_groups(self, starts.len(), |places| {
             starts.searchsorted(places, Side::Right)
         })

@@ -13,6 +13,7 @@ chapter![
     sums_do_not_wrap,
     sums_of_halves,
     compensated_sums,
+    softmax_of_any_size,
     expressions_explain_themselves,
     parts_that_are_used_twice,
     kernels_are_named_by_expressions,
@@ -134,6 +135,47 @@ fn compensated_sums(jit: &Jit) -> Outcome {
             .sum_compensated()?
             .is_nan()
     );
+    Ok(())
+}
+
+fn softmax_of_any_size(jit: &Jit) -> Outcome {
+    let jit = super::exact(jit);
+    let arrays = Arrays::new(&jit);
+    let host: Vec<f64> = (0..3 * 700)
+        .map(|i| f64::from(i * 7919 % 1009) - 500.0)
+        .collect();
+    let x = arrays.array(&host, (3, 700))?;
+    let before = arrays.launches();
+    let shares = x.softmax(1)?.eval()?;
+    assert!(arrays.launches() - before <= 3, "a fold, maybe in parts");
+    let (shares, logarithms) = (shares.to_vec()?, x.log_sum_exp_axis(-1)?.to_vec()?);
+    for (row, x) in host.chunks(700).enumerate() {
+        let greatest = x.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+        let powers: Vec<f64> = x.iter().map(|x| (x - greatest).exp()).collect();
+        let sum: f64 = powers.iter().sum();
+        for (share, power) in shares[row * 700..].iter().zip(&powers) {
+            assert!((share - power / sum).abs() <= 1e-14, "{share}, {power}");
+        }
+        let logarithm = greatest + sum.ln();
+        assert!((logarithms[row] - logarithm).abs() <= 1e-12 * logarithm.abs());
+    }
+    // Of columns, too, and halves are computed in `f32`.
+    let halves = [1000.0f32, -8.0, 1000.0, -8.0].map(f16::from_f32);
+    let halves = arrays.array(halves, (2, 2))?;
+    assert_eq!(
+        halves.softmax(0)?.eval()?.to_vec()?,
+        [f16::from_f32(0.5); 4]
+    );
+    let (inf, nan) = (f32::INFINITY, f32::NAN);
+    let odd = arrays.array([-inf, 0.0, -inf, -inf, 1.0, nan, inf, 2.0], (4, 2))?;
+    let logarithms = odd.log_sum_exp_axis(1)?.to_vec()?;
+    assert_eq!(logarithms[..2], [0.0, -inf]);
+    assert!(
+        logarithms[2].is_nan() && logarithms[3] == inf,
+        "{logarithms:?}"
+    );
+    assert_eq!(odd.row(0)?.softmax(0)?.eval()?.to_vec()?, [0.0, 1.0]);
+    assert_eq!(arrays.zeros::<f32>(0)?.log_sum_exp()?, -inf);
     Ok(())
 }
 

@@ -334,7 +334,14 @@ fn running_folds(jit: &Jit) -> Outcome {
         assert!(before.to_vec()?.into_iter().eq(expected), "{n}");
     }
     let then = device!(then);
-    for dims in [[1, 5000], [3, 4000], [4000, 3], [130, 36], [0, 3]] {
+    for dims in [
+        [1, 5000],
+        [1, 17_000],
+        [3, 4000],
+        [4000, 3],
+        [130, 36],
+        [0, 3],
+    ] {
         let x: Vec<Affine> = (0..dims[0] * dims[1]).map(affine).collect();
         let array = arrays.array(x.clone(), dims)?;
         for axis in 0..2 {
@@ -414,6 +421,19 @@ fn folds_in_order(jit: &Jit) -> Outcome {
         .reduce_axis_ordered(1, sum, 0.0)
         .expect_err("there is one dimension");
     expect!["an array of shape 9000 has no dimension 1; it has 1, counted from 0, or from the end by -1 and below"].assert_eq(&error.to_string());
+    let twice = arrays.zeros::<f32>((2, 3))?;
+    let op = device!(|a: f32, b: f32| a + b);
+    let results = [
+        twice.reduce_axis_ordered([0, -2], op.clone(), 0.0),
+        twice.reduce_axis([0, 1, 0], op, 0.0),
+    ];
+    for result in results {
+        let error = result.expect_err("a dimension is folded once");
+        expect![
+            "dimension 0 of an array of shape 2x3 is named twice; name each that is folded once"
+        ]
+        .assert_eq(&error.to_string());
+    }
     Ok(())
 }
 

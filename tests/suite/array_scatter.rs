@@ -181,19 +181,28 @@ fn what_is_shared_stays_as_it_is(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// What a fault says of an index that is not there.
+pub(super) fn beyond(index: u32, count: u32) -> String {
+    let numbers = format!("(left: {index}, right: {count})");
+    format!("an index is beyond the array: the index, and how many there are {numbers}")
+}
+
 fn indices_that_are_not_there(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
     let at = arrays.vector(vec![0u32, 3, 1 << 31])?;
+    // Whichever thread comes first.
+    let is_told =
+        |fault: &str| fault.contains(&beyond(3, 3)) || fault.contains(&beyond(1 << 31, 3));
     let text = |x: kiln::Result<Vec<i32>>| x.expect_err("there are three").to_string();
     let of = |x: &Array<i32>| Ok(x.to_vec()?);
     let mut x = arrays.zeros::<i32>((3, 2))?;
     x.scatter(&at, 0, 1)?;
     let fault = text(of(&x));
-    assert!(fault.contains("an index is beyond the array"), "{fault}");
+    assert!(is_told(&fault), "{fault}");
     assert_eq!(x.to_vec()?, [1, 1, 0, 0, 0, 0]);
     x.scatter_add(&at, 0, 1)?;
     let fault = text(of(&x));
-    assert!(fault.contains("an index is beyond the array"), "{fault}");
+    assert!(is_told(&fault), "{fault}");
     assert_eq!(x.to_vec()?, [2, 2, 0, 0, 0, 0]);
     // Twice 2^31 is 0 in 32 bits, where there is an element.
     let fault = text(
@@ -201,7 +210,7 @@ fn indices_that_are_not_there(jit: &Jit) -> Outcome {
             .map_err(Into::into)
             .and_then(|x| of(&x)),
     );
-    assert!(fault.contains("an index is beyond the array"), "{fault}");
+    assert!(fault.contains(&beyond(1 << 31, 3)), "{fault}");
     Ok(())
 }
 
@@ -229,9 +238,7 @@ fn what_cannot_be_written(jit: &Jit) -> Outcome {
     );
     refused(
         x.scatter(&at.insert_axis(0)?, 0, 1.0),
-        expect![
-            "the indices of a scatter are a vector of at least 0 elements; this is an array of shape 1x1"
-        ],
+        expect!["the indices of a scatter are a vector; this is an array of shape 1x1"],
     );
     let mut wide = arrays.ones::<u32>(1)?.broadcast_to(1 << 32)?;
     refused(

@@ -116,6 +116,14 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel functions --peer none"),
     ),
     (
+        "cargo bench --bench arrays",
+        Here("cargo bench --bench arrays -- --quick"),
+    ),
+    (
+        "cargo bench --bench arrays -- --cpu",
+        Here("cargo bench --bench arrays -- --quick"),
+    ),
+    (
         "cargo bench --bench startup",
         Here("cargo bench --bench startup -- --samples 2"),
     ),

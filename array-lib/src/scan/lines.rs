@@ -1,8 +1,12 @@
-//! Running folds along lines whose elements lie apart: down the columns of a matrix, or along many short rows.
+//! Running folds along lines whose elements lie apart: down the columns of a matrix, or along many short rows; on a
+//! CPU, where blocks gain nothing by tiles, along a whole vector, too.
 //!
-//! A thread goes along a line, beside threads whose elements are neighbours of its own: nothing is transposed, and no block
-//! waits for a row of a few elements. Where there are too few lines for all threads of a device, they are cut into chunks: what
-//! each chunk comes to is scanned in the same way, and each thread goes along its chunk once more from what is before it.
+//! A thread goes along a line, beside threads whose elements are neighbours of its own: nothing is transposed, and no
+//! block waits for a row of a few elements. Where there are too few lines for all threads of a device, they are cut
+//! into chunks: what each chunk comes to is scanned in the same way, and each thread goes along its chunk once more
+//! from what is before it.
+
+use std::ops::RangeInclusive;
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
@@ -19,10 +23,14 @@ use crate::{Array, Arrays, Element, Result};
 /// The longest rows that a thread goes along by itself although its elements are not beside those of other threads.
 const SHORT: usize = 32;
 
+/// Which vectors are cut into chunks: of fewer elements a block makes one launch of what takes several here, and indices
+/// beyond the last chunk have 32 bits.
+const CUT: RangeInclusive<usize> = 1 << 14..=1 << 31;
+
 /// The fewest lines beside each other that fill the lines of a cache.
 const BESIDE: usize = 32;
 
-/// The fewest elements of a chunk.
+/// The fewest elements of a chunk, which also fill a line of a cache.
 const CHUNK: usize = 16;
 
 /// How many threads a GPU and a CPU are given to do, if there are as many chunks.
@@ -102,11 +110,15 @@ impl Lines {
     pub(super) fn have_threads(self, arrays: &Arrays, op: Op<'_>) -> bool {
         let has_tiles = self.inner == 1 && is_gpu(arrays) && !matches!(op, Op::By(_));
         let are_short = self.along <= SHORT && !has_tiles;
-        self.count() > 1 && (are_short || self.inner >= BESIDE)
+        match self.count() {
+            0 => false,
+            1 => CUT.contains(&self.along) && !is_gpu(arrays),
+            _ => are_short || self.inner >= BESIDE,
+        }
     }
 
-    /// How many chunks each line has.
-    fn chunks(self, arrays: &Arrays) -> usize {
+    /// The chunks of each line.
+    fn chunks(self, arrays: &Arrays) -> Chunks {
         let threads = if is_gpu(arrays) {
             GPU_THREADS
         } else {
@@ -114,9 +126,23 @@ impl Lines {
         };
         let most = (self.along / CHUNK).max(1);
         let wanted = (threads / self.count()).clamp(1, most);
-        // As many as chunks of the same length make.
-        self.along.div_ceil(self.along.div_ceil(wanted))
+        let mut len = self.along.div_ceil(wanted);
+        if self.count() == 1 && len > CHUNK {
+            // An odd number of lines of a cache: chunks a power of two apart would all be in one place of it.
+            len = (len.div_ceil(CHUNK) | 1) * CHUNK;
+        }
+        Chunks {
+            count: self.along.div_ceil(len),
+            len,
+        }
     }
+}
+
+/// How a line is cut: into so many chunks of so many elements, of which the last may have fewer.
+#[derive(Copy, Clone)]
+struct Chunks {
+    count: usize,
+    len: usize,
 }
 
 /// The kernel that folds chunks, or one that goes along them from what is before each.
@@ -199,14 +225,14 @@ fn kernel<T: Element>(arrays: &Arrays, op: Op<'_>, pass: Pass) -> Result<Kernel>
 /// Launches a kernel for so many chunks of each line, to which more is passed than for all of them.
 fn launch<'a, T: Element>(
     x: &'a Array<T>,
-    (lines, chunks): (Lines, usize),
+    (lines, chunks): (Lines, Chunks),
     (op, pass): (Op<'a>, Pass),
     to: Arg<'a>,
     more: impl IntoIterator<Item = Arg<'a>>,
 ) -> Result<()> {
     let kernel = kernel::<T>(&x.arrays, op, pass)?;
-    let (chunk, threads) = (lines.along.div_ceil(chunks), lines.count() * chunks);
-    let numbers = [threads, lines.along, lines.inner, chunks, chunk];
+    let threads = lines.count() * chunks.count;
+    let numbers = [threads, lines.along, lines.inner, chunks.count, chunks.len];
     let mut args = vec![x.as_part()?.into_arg(), to];
     args.extend(numbers.map(|number| (number as u32).into_arg()));
     args.extend(more);
@@ -219,13 +245,13 @@ fn launch<'a, T: Element>(
     Ok(())
 }
 
-/// What so many chunks of each line come to: lines of as many elements.
+/// What the chunks of each line come to: lines of as many elements.
 fn fold_chunks<T: Element>(
     x: &Array<T>,
-    (lines, chunks): (Lines, usize),
+    (lines, chunks): (Lines, Chunks),
     op: Op<'_>,
 ) -> Result<Array<T>> {
-    let dims = (lines.outer, chunks, lines.inner);
+    let dims = (lines.outer, chunks.count, lines.inner);
     let mut folds = x.arrays.unspecified::<T>(dims)?;
     let to = folds.owned()?.into_arg();
     launch(x, (lines, chunks), (op, Pass::Fold), to, None)?;
@@ -241,7 +267,7 @@ pub(super) fn fold<T: Element>(x: &Array<T>, mut lines: Lines, op: Op<'_>) -> Re
     while lines.along > 1 {
         let chunks = lines.chunks(&x.arrays);
         folds = fold_chunks(&folds, (lines, chunks), op)?;
-        lines.along = chunks;
+        lines.along = chunks.count;
     }
     Ok(folds)
 }
@@ -259,11 +285,11 @@ pub(super) fn scan<T: Element>(
 ) -> Result<Array<T>> {
     let chunks = lines.chunks(&x.arrays);
     let mut out = x.arrays.unspecified(x.dims().to_vec())?;
-    let before = match chunks {
+    let before = match chunks.count {
         1 => x.arrays.unspecified((lines.outer, 1, lines.inner))?,
         _ => {
             let folds = fold_chunks(x, (lines, chunks), op)?;
-            let along = chunks;
+            let along = chunks.count;
             scan(&folds, Lines { along, ..lines }, op, None)?
         }
     };

@@ -68,7 +68,7 @@ pub(crate) struct Memory {
     /// First, as launches hold on to a pointer to it.
     uses: Uses,
     /// Who launches are given all of it by without looking at the address: the device, if it begins at a multiple of 16
-    /// and has fewer than 2^32 values.
+    /// and has fewer than 2^31 values.
     usual: DeviceCode,
     /// The address, and how many values there are, as they lie in a block.
     passed: [u8; 16],
