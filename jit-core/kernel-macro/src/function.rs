@@ -226,7 +226,11 @@ impl Parts {
                     &self.description,
                 );
                 let companion = crate::closure::companion(vis, name, &describe);
-                quote!(#host #companion)
+                quote! {
+                    #[allow(dead_code, reason = "whoever uses the builder names its type alone")]
+                    #host
+                    #companion
+                }
             }
             Kind::Device if signature.is_of_several() => {
                 let host = host_function(signature, item);
