@@ -166,6 +166,24 @@ fn between_two_floats(jit: &Jit) -> Outcome {
             assert!(down * down <= a && up * up >= a, "root of {a}");
         }
     }
+    around_the_nearest(jit)
+}
+
+/// What is rounded down or up is the nearest double or the one next to that.
+fn around_the_nearest(jit: &Jit) -> Outcome {
+    let plain: Vec<f64> = doubles().into_iter().filter(|x| x.is_finite()).collect();
+    let [x, y, z] = triples(&plain);
+    for (i, found) in computed(jit, &plain)?.into_iter().enumerate() {
+        let (a, b, c) = (x[i], y[i], z[i]);
+        let nearest = [a + b, a * b, a / b, a.mul_add(b, c), a.sqrt()];
+        for (op, near) in nearest.into_iter().enumerate() {
+            let [down, up, _] = found[op];
+            let is_one = (down == near || down == near.next_down())
+                && (up == near || up == near.next_up())
+                && (up == down || up == down.next_up());
+            assert!(near.is_nan() || is_one, "{a} {b} {c} {op}: {down} {up}");
+        }
+    }
     Ok(())
 }
 

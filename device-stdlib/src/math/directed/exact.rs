@@ -184,11 +184,13 @@ pub(super) fn div<T: Float>(a: T, b: T, to: Direction) -> T {
         return a / b;
     }
     let (a, b) = (Exact::of(x), Exact::of(y));
-    let dividend = a.digits << 72;
+    // However few digits a subnormal number has, the quotient has more than any format.
+    let left = 126 - a.length();
+    let dividend = a.digits << left;
     let quotient = Exact {
         negative: a.negative != b.negative,
         digits: dividend / b.digits,
-        exponent: a.exponent - b.exponent - 72,
+        exponent: a.exponent - b.exponent - left,
         more: dividend % b.digits != 0,
     };
     T::from_f64(quotient.rounded(to, Format::of::<T>()))

@@ -59,6 +59,12 @@ impl Allocations {
     }
 }
 
+/// What the driver is asked for: atomics of one and of two bytes are those of the word around them, which is then part of the
+/// allocation, too. `None` where there is no such number.
+pub(super) fn in_words(bytes: u64) -> Option<usize> {
+    usize::try_from(bytes.checked_next_multiple_of(4)?).ok()
+}
+
 impl CudaContext {
     /// Allocates device memory, aligned to 256 bytes; its content is undefined. Zero bytes give
     /// address 0 and allocate nothing.
@@ -70,7 +76,7 @@ impl CudaContext {
         if bytes == 0 {
             return Ok(0);
         }
-        let Ok(size) = usize::try_from(bytes) else {
+        let Some(size) = in_words(bytes) else {
             return Err(self.out_of_memory("cuMemAlloc", bytes));
         };
         let mut address = 0;

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 
 use super::context::CudaContext;
 use super::error::DriverError;
+use super::memory::in_words;
 use super::stream::StreamHandle;
 use super::table::{Code, Table};
 
@@ -177,7 +178,7 @@ impl CudaContext {
             return Ok(address);
         }
         const CALL: &str = "cuMemAllocFromPoolAsync";
-        let Ok(size) = usize::try_from(bytes) else {
+        let Some(size) = in_words(bytes) else {
             return Err(self.out_of_memory(CALL, bytes));
         };
         let mut address = 0;

@@ -541,7 +541,7 @@ impl Generator {
             if let Some(data) = function.params.last_mut() {
                 data.passing = param.passing;
                 data.facts.noalias = param.noalias;
-                data.facts.short = self.module.types.is_slice(param.ty);
+                data.facts.short = matches!(self.module.types.as_slice(param.ty), Some((_, false)));
                 if param.noalias {
                     data.facts.align = self.random.of(&[0, 8, 16]);
                 }
