@@ -644,7 +644,7 @@ fn a_hook_that_breaks_the_module() {
             `fill` breaks 2 rules of the IR
               tests/errors.rs:L: in `fill`: it ends its region, and instructions follow
               tests/errors.rs:L: in `fill`: it names loop 1 around it, and there are 0
-            kernel @fill(%0 out: slice<generic, mut u32> align(16) noalias) {
+            kernel @fill(%0 out: slice<generic, mut u32> align(16) noalias short) {
               break 0
               ; error: it ends its region, and instructions follow
               ; error: it names loop 1 around it, and there are 0

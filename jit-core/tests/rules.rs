@@ -110,6 +110,9 @@ static NO_WAIT: IntrinsicDef = WAITS
 static ASSEMBLY_FOR_ALL: IntrinsicDef =
     MOVES.with_cells(&[Cell::asm(Family::Any, None, "mov.u32 $0, $1;", "=r,r")]);
 
+static FUNCTION_FOR_ALL: IntrinsicDef =
+    MOVES.with_cells(&[Cell::function(Family::Any, None, "moves")]);
+
 static CLOBBERS: IntrinsicDef = MOVES.with_cells(&[Cell::asm(
     Family::PTX,
     None,
@@ -277,6 +280,13 @@ const BROKEN: &[Broken] = &[
          needs no cell, it calls the meaning",
         |m| {
             m.intrinsics.push(&ASSEMBLY_FOR_ALL);
+        },
+    ),
+    (
+        "the row of intrinsic `moves` has a function in a cell that is not for a family of GPUs; a CPU needs no \
+         cell, it calls the meaning",
+        |m| {
+            m.intrinsics.push(&FUNCTION_FOR_ALL);
         },
     ),
     (
