@@ -109,7 +109,7 @@ fn lowered() -> Outcome {
         })
         .collect();
     expect![[r#"
-        define amdgpu_kernel void @..(ptr noalias align 16 %0, i32 %1, ptr addrspace(1) align 8 %2) #0 {
+        define amdgpu_kernel void @..(ptr noalias align 16 %0, i32 range(i32 0, -2147483648) %1, ptr addrspace(1) align 8 %2) #0 {
         %3 = call i32 @llvm.amdgcn.workitem.id.x()
         %6 = call ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
         fence syncscope("workgroup") release

@@ -66,6 +66,8 @@ impl<T: FloatElement> Expr<T> {
     /// assert!((shares.get([1, 1])? - 0.75).abs() < 1e-9);
     /// assert_eq!(arrays.launches(), 2);
     /// assert!((x.row(0)?.log_sum_exp()? - 2f64.ln()).abs() < 1e-12);
+    /// let logarithms = x.log_sum_exp_axis(1)?.to_vec()?;
+    /// assert!((logarithms[1] - (1000.0 + 4f64.ln())).abs() < 1e-9);
     /// # Ok(())
     /// # }
     /// ```

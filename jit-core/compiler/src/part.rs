@@ -30,7 +30,7 @@ const HALF: u32 = usize::BITS / 2;
 const LARGEST: usize = (1 << HALF) - 1;
 /// The metadata of all of a buffer.
 const WHOLE: usize = usize::MAX;
-/// That of all of a buffer seen as values of another type.
+/// The metadata of all of a buffer seen as values of another type.
 const CAST: usize = usize::MAX - 1;
 
 /// Some of a [`Buffer`](crate::runtime::Buffer)'s values, one after the other, or all of them: behind `&` and `&mut` what
@@ -145,7 +145,7 @@ impl<T> Part<T> {
         unsafe { &*ptr::with_exposed_provenance(address) }
     }
 
-    /// Whether it is all of a buffer of such values.
+    /// Whether the part is all of a buffer of such values.
     #[inline(always)]
     pub(crate) fn is_whole(&self) -> bool {
         self.place.len() == WHOLE

@@ -168,7 +168,7 @@ impl Promises<'_> {
         insts.any(|inst| self.promise(inst).is_some())
     }
 
-    /// That of an instruction about an index of 32 bits and fewer than 2^32 elements.
+    /// The promise of an instruction about an index of 32 bits and fewer than 2^32 elements.
     fn promise(&self, inst: Inst) -> Option<Promise> {
         let (access, false) = self.function.insts[inst].data.access()? else {
             return None;

@@ -226,11 +226,7 @@ impl Parts {
                     &self.description,
                 );
                 let companion = crate::closure::companion(vis, name, &describe);
-                quote! {
-                    #[allow(dead_code, reason = "whoever uses the builder names its type alone")]
-                    #host
-                    #companion
-                }
+                quote!(#[allow(dead_code, reason = "the builder names its type")] #host #companion)
             }
             Kind::Device if signature.is_of_several() => {
                 let host = host_function(signature, item);

@@ -35,7 +35,7 @@ pub(crate) enum Wrap {
     InBoundsForward,
 }
 
-/// That an integer of 32 bits is less than a number (LLVM language reference, `range`).
+/// Says of an integer of 32 bits that a number is above it (LLVM language reference, `range`).
 pub(crate) fn less_than(context: &Context, end: u32) -> Attribute {
     let kind = Attribute::get_named_enum_kind_id("range");
     let (from, to) = ([0u64], [u64::from(end)]);
