@@ -117,7 +117,7 @@ enum Number {
     Cast(Value, Type),
 }
 
-/// Elements beyond which two indices may be as far apart as they are not modulo 2^32.
+/// From so many elements on, two indices in bounds may be further apart than their difference of 32 bits with a sign.
 const SHORT: u64 = 1 << 31;
 
 /// An access that promises that its index is in bounds.
