@@ -7,6 +7,7 @@ use std::sync::Arc;
 use kiln_runtime::{Device, DeviceCode, DeviceError, DeviceId, OrderedStream, Uses};
 
 use crate::error::{MemoryError, Result};
+use crate::ir::ParamFacts;
 use crate::later::Later;
 use crate::part::Part;
 use crate::pinned::Pinned;
@@ -205,7 +206,7 @@ pub(crate) fn in_block(address: u64, len: usize) -> [u8; 16] {
 /// Whether a slice is one that code is for which was compiled for most: at a multiple of 16, of fewer than 2^31 values.
 #[inline(always)]
 pub(crate) fn is_usual(address: u64, len: usize) -> bool {
-    address.is_multiple_of(16) && (len as u64) < 1 << 31
+    address.is_multiple_of(16) && (len as u64) < ParamFacts::SHORT
 }
 
 impl<T: KernelType> Buffer<T> {
@@ -395,5 +396,18 @@ impl Buffer<u8> {
         self.memory.synchronize()?;
         let (device, uses) = (&self.memory.device, &self.memory.uses);
         Ok(device.upload(self.address(), bytes_of(values), uses)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_usual_slice_is_aligned_and_short() {
+        let longest = usize::try_from(ParamFacts::SHORT - 1).expect("of 31 bits");
+        assert!(is_usual(0, 0) && is_usual(256, 1) && is_usual(16, longest));
+        assert!(!is_usual(8, 1) && !is_usual(15, longest));
+        assert!(!is_usual(16, longest + 1) && !is_usual(0, usize::MAX));
     }
 }

@@ -294,3 +294,42 @@ impl Before {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel_of(param: &str) -> Module {
+        let text = format!("module facts specialized\n\nkernel @facts({param}) {{\n}}\n");
+        crate::ir::parse(&text, &|_| None).expect(param)
+    }
+
+    /// Each fact of a parameter may be forgotten, and none may be claimed that no argument was asked for.
+    #[test]
+    fn a_fact_may_be_forgotten_and_not_claimed() {
+        let slice = "%0 x: slice<global, mut f32>";
+        let cases = [
+            ("align", slice, "align(64)"),
+            ("divisor", "%0 x: u32", "divisor(16)"),
+            ("noalias", slice, "noalias"),
+            ("short", slice, "short"),
+        ];
+        for (fact, param, known) in cases {
+            let [without, with] = [param.to_owned(), format!("{param} {known}")];
+            let [without, with] = [without, with].map(|param| kernel_of(&param));
+            let after = |before, now| Contract::of(before).check_phase_and_params(now);
+            assert!(after(&with, &with).is_ok(), "{fact}");
+            assert!(after(&with, &without).is_ok(), "{fact}");
+            let claimed = match after(&without, &with) {
+                Err(HookErrorKind::ChangedParams(claimed)) => claimed,
+                other => panic!("{fact}: {other:?}"),
+            };
+            assert_eq!(
+                claimed,
+                format!(
+                    "the fact `{fact}` of parameter 1 (`x`) says more now than is known of the argument"
+                )
+            );
+        }
+    }
+}

@@ -29,7 +29,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::ir::{
     AddressSpace, ArrayLen, BinaryOp, Constant, Control, Function, FunctionKind, Inst, InstData,
-    Module, Region, Type, TypeTable, Value, ValueDef,
+    Module, ParamFacts, Region, Type, TypeTable, Value, ValueDef,
 };
 use crate::target::Target;
 
@@ -117,21 +117,18 @@ enum Number {
     Cast(Value, Type),
 }
 
-/// From so many elements on, two indices in bounds may be further apart than their difference of 32 bits with a sign.
-const SHORT: u64 = 1 << 31;
-
 /// An access that promises that its index is in bounds.
 #[derive(Copy, Clone)]
 struct Promise {
     index: Value,
-    /// Of fewer than 2^31 elements.
+    /// Of fewer than [`ParamFacts::SHORT`] elements.
     is_short: bool,
 }
 
 /// An index that was in bounds: a number of 32 or 64 bits, and what is added to that as one of 64.
 #[derive(Copy, Clone)]
 struct Seen {
-    /// Of fewer than 2^31 elements.
+    /// Of fewer than [`ParamFacts::SHORT`] elements.
     is_short: bool,
     /// What the sum has besides its terms.
     constant: u32,
@@ -176,7 +173,7 @@ impl Promises<'_> {
         let base = self.function.type_of(access.base);
         let elements = match self.types.as_slice(base) {
             Some((_, true)) => return None,
-            Some((_, false)) if self.is_short(access.base) => SHORT - 1,
+            Some((_, false)) if self.is_short(access.base) => ParamFacts::SHORT - 1,
             Some((_, false)) => u64::from(u32::MAX),
             None => {
                 let array =
@@ -195,7 +192,7 @@ impl Promises<'_> {
             && self.is_word(access.index);
         is_one.then_some(Promise {
             index: access.index,
-            is_short: elements < SHORT,
+            is_short: elements < ParamFacts::SHORT,
         })
     }
 
@@ -325,7 +322,7 @@ impl Promises<'_> {
     ) -> Option<Value> {
         let times = i64::from(sum.terms.get(&turn.index)?.1.cast_signed());
         let growth = times.checked_mul(i64::from(turn.step.cast_signed()))?;
-        if growth != 1 && !(is_short && growth.unsigned_abs() < SHORT) {
+        if growth != 1 && !(is_short && growth.unsigned_abs() < ParamFacts::SHORT) {
             return None;
         }
         let others = sum

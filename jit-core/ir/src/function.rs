@@ -74,8 +74,13 @@ pub struct ParamFacts {
     pub divisor: u32,
     /// No other parameter reaches the memory behind this pointer or slice, unless both only read.
     pub noalias: bool,
-    /// A slice has fewer than 2^31 elements.
+    /// A slice has fewer than [`ParamFacts::SHORT`] elements.
     pub short: bool,
+}
+
+impl ParamFacts {
+    /// 2^31: from so many elements on, two indices in bounds may be further apart than a signed integer of 32 bits says.
+    pub const SHORT: u64 = 1 << 31;
 }
 
 /// A parameter.

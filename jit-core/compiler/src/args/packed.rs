@@ -203,7 +203,7 @@ pub(crate) fn pack_value<T: KernelType>(
     }
 }
 
-/// Writes a slice of fewer than 2^32 elements at an address that is a multiple of 16; with others it is not straight.
+/// Writes a slice that [`is_usual`]; with others it is not straight.
 #[inline(always)]
 pub(crate) fn pack_slice<'b, T: KernelType>(
     part: &'b Part<T>,

@@ -2,7 +2,7 @@
 
 use std::hash::{Hash, Hasher};
 
-use crate::ir::{TypeDigest, TypeForm};
+use crate::ir::{ParamFacts, TypeDigest, TypeForm};
 use crate::specialize::{ArgumentKind, HostType};
 use crate::value::{DeviceType, KernelType};
 
@@ -114,7 +114,7 @@ impl Passed {
     ) -> &'static Passed {
         let aligned = usize::from(address.is_multiple_of(16));
         // Shorter than 2^31, shorter than 2^32, or longer.
-        let class = (length >> 31).min(2) as usize;
+        let class = (length / ParamFacts::SHORT).min(2) as usize;
         &slices[class << 1 | aligned]
     }
 

@@ -65,7 +65,7 @@ impl fmt::Debug for HostType {
 pub struct ParamSpec {
     /// A slice has 2^32 elements or more: its length takes 64 bits.
     pub wide: bool,
-    /// A slice has fewer than 2^31 elements.
+    /// A slice has fewer than [`ParamFacts::SHORT`](crate::ir::ParamFacts::SHORT) elements.
     pub short: bool,
     /// The address of a slice or pointer is a multiple of this power of two, in bytes (0 and 1:
     /// nothing known).

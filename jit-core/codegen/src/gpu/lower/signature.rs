@@ -12,7 +12,7 @@ use inkwell::values::FunctionValue;
 
 use kiln_ir::{
     AddressSpace, Entity as _, FastMath, FuncId, Function, FunctionKind, Inline, ParamData,
-    Passing, Type,
+    ParamFacts, Passing, Type,
 };
 
 use super::{ModuleLowering, names};
@@ -266,7 +266,7 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
         }
         if param.facts.short {
             let length = AttributeLoc::Param(index + 1);
-            declared.add_attribute(length, less_than(self.context, 1 << 31));
+            declared.add_attribute(length, less_than(self.context, ParamFacts::SHORT as u32));
         }
     }
 }
