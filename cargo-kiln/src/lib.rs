@@ -6,9 +6,11 @@
 //!
 //! ```text
 //! FOLDER/PROGRAM          a release build, stripped
-//! FOLDER/libLLVM.so.22.*  the toolchain's
+//! FOLDER/libLLVM.so.22.*  the toolchain's, as far as a loader reads it
 //! FOLDER/kernels          compiled ahead of time (`kiln::core::ahead`), if they are given
 //! ```
+
+mod loadable;
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,6 +19,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use serde_json::Value;
+
+pub use loadable::loadable;
 
 /// Why there is no folder.
 #[derive(Debug, thiserror::Error)]
@@ -246,7 +250,9 @@ impl Bundle {
         }
         if let Some(library) = library {
             let name = library.file_name().unwrap_or_default();
-            fs::copy(&library, self.out.join(name)).map_err(at(&library))?;
+            let to = self.out.join(name);
+            let bytes = fs::read(&library).map_err(at(&library))?;
+            fs::write(&to, loadable(bytes)).map_err(at(&to))?;
             names.push(name.to_string_lossy().into_owned());
         }
         Ok(names)

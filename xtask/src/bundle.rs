@@ -5,7 +5,8 @@
 //! bundle/programs         kind and name of each, a line each
 //! bundle/bin.tar.xz       examples, benches and the GPU tests: release builds, stripped, unpacked
 //!                         into bundle/bin/ by `run`
-//! bundle/lib/*.xz         the toolchain's libLLVM, unpacked by `run` and opened at run time
+//! bundle/lib/*.xz         the toolchain's libLLVM as far as a loader reads it, unpacked by `run` and
+//!                         opened at run time
 //! bundle/peers/*.cu       the CUDA C++ twins that benches compile with nvcc where it is installed
 //! bundle/peers/*.py       what benches ask of compilers for Python, as far as python3 has them
 //! bundle/filetests/run    kernels in IR that the GPU tests run
@@ -100,14 +101,15 @@ pub(crate) fn bundle(with_llvm: bool) -> Result<()> {
 /// A built program and where cargo put it.
 type Programs = BTreeMap<String, (TargetKind, PathBuf)>;
 
-/// Builds the examples, the benches and the GPU tests for release, as far as the workspace has them.
+/// Builds the examples, the benches, the GPU tests and the libraries for release, as far as the workspace has them.
 fn build() -> Result<Programs> {
     let wanted = wanted()?;
     if wanted.is_empty() {
         return Ok(Programs::new());
     }
     let mut command = cargo();
-    command.args(["build", "--workspace", "--release"]);
+    // The library for Python is among the libraries: built alone it would have others of each below it.
+    command.args(["build", "--workspace", "--release", "--lib"]);
     command.args(["--message-format", "json-render-diagnostics"]);
     for target in &wanted {
         command
@@ -240,11 +242,8 @@ fn copy_programs(programs: &Programs, folder: &Path) -> Result<()> {
     fs::write(&path, list).map_err(Error::io("write", path))
 }
 
-/// Builds the library for Python, and copies it with the program that tries it.
+/// Copies the library for Python and the program that tries it.
 fn copy_python(folder: &Path) -> Result<()> {
-    let mut command = cargo();
-    command.args(["build", "--release", "-p", "kiln-python"]);
-    run(&mut command, "building the library for Python", BUILD_HELP)?;
     let library = target_folder().join("release/libkiln_python.so");
     kiln_bundle::copy_stripped(&library, &folder.join("libkiln_python.so"))?;
     copy_all("python", "py", folder)
@@ -258,7 +257,9 @@ fn pack_programs(folder: &Path) -> Result<()> {
     pack.arg("-C").arg(folder).arg("-cf").arg(&tar).arg("bin");
     run(&mut pack, "putting the programs into one file", TAR_HELP)?;
     let mut xz = Command::new("xz");
-    xz.args(["-9", "-T1", "--force"]).arg(&tar);
+    // The programs have their code from the same crates, and are more than the 64 MiB that `-9` looks back.
+    xz.args(["--lzma2=preset=9e,dict=512MiB", "-T1", "--force"])
+        .arg(&tar);
     run(&mut xz, "packing the programs", XZ_HELP)?;
     remove(&bin)
 }
@@ -277,10 +278,11 @@ fn copy_all(from: &str, extension: &str, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The library packed with xz. That takes minutes, so the result is kept under the digest of what
-/// was packed.
+/// What a loader reads of the library, packed with xz. That takes minutes, so the result is kept under the digest of
+/// what was packed.
 fn packed(library: &Path) -> Result<PathBuf> {
     let bytes = fs::read(library).map_err(Error::io("read", library))?;
+    let bytes = kiln_bundle::loadable(bytes);
     let digest = blake3::hash(&bytes).to_hex();
     let kept = tools_folder().join(format!("{}.{}.xz", file_name(library), &digest[..16]));
     if kept.is_file() {
@@ -293,6 +295,8 @@ fn packed(library: &Path) -> Result<PathBuf> {
     let started = Instant::now();
     let folder = tools_folder();
     fs::create_dir_all(&folder).map_err(Error::io("create", folder))?;
+    let unpacked = kept.with_extension("unpacked");
+    fs::write(&unpacked, &bytes).map_err(Error::io("write", &unpacked))?;
     let part = kept.with_extension("part");
     let file = fs::File::create(&part).map_err(Error::io("create", &part))?;
     let mut xz = Command::new("xz");
@@ -300,9 +304,10 @@ fn packed(library: &Path) -> Result<PathBuf> {
     let calls = cfg!(target_arch = "x86_64").then_some("--x86");
     xz.args(calls);
     xz.args(["--lzma2=preset=9e", "-T1", "--stdout"]);
-    xz.arg(library);
+    xz.arg(&unpacked);
     xz.stdin(Stdio::null()).stdout(file);
     run(&mut xz, "packing libLLVM", XZ_HELP)?;
+    remove(&unpacked)?;
     fs::rename(&part, &kept).map_err(Error::io("rename", &part))?;
     let size = fs::metadata(&kept).map_err(Error::io("read", &kept))?.len();
     let seconds = started.elapsed().as_secs();
