@@ -7,6 +7,7 @@ use kiln_ir::host_abi::{ENTRY, FUNCTIONS};
 use kiln_ir::legal::Legal;
 use kiln_ir::target::{Barriers, CpuTarget};
 
+use super::gathers::extend_at_accesses;
 use super::split::split_long_blocks;
 use super::vector::{
     FRAME_BYTES, HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes,
@@ -200,6 +201,7 @@ impl<'a> LlvmKernel<'a> for CpuKernel<'a> {
             self.arena_bytes[0] += self.plan.frame_bytes(take_frame_bytes(&self.module)?);
         }
         machine.run_passes(session, &self.module, passes)?;
+        extend_at_accesses(self.job.context, &self.module)?;
         split_long_blocks(self.job.context, &self.module, &machine.target_data())
     }
 

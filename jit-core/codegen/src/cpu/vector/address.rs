@@ -9,7 +9,7 @@ use inkwell::IntPredicate;
 use inkwell::basic_block::BasicBlock;
 use inkwell::values::{BasicValueEnum, IntValue, VectorValue};
 
-use kiln_ir::{Inst, Type, Value};
+use kiln_ir::{Inst, ParamFacts, Type, Value, ValueDef};
 
 use super::Warp;
 use super::emit::Built;
@@ -204,9 +204,38 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         let [ptr, len] = self.slice(slice)?;
         let size = self.size_of(elements.pointee);
         if !checked && self.is_clamped(index, slice) {
-            return self.clamped_element((ptr, size), index);
+            let address = self.clamped_element((ptr, size), index)?;
+            return self.narrowed(address, self.is_short(slice));
         }
-        self.checked_element(inst, (ptr, size), index, len, checked)
+        let address = self.checked_element(inst, (ptr, size), index, len, checked)?;
+        self.narrowed(address, self.is_short(slice))
+    }
+
+    /// Whether a slice is an argument of which a launch says that it has fewer than 2^31 elements.
+    fn is_short(&self, slice: Value) -> bool {
+        let function = self.function();
+        match function.values[slice].def {
+            ValueDef::Param(position) => function.params[position as usize].facts.short,
+            _ => false,
+        }
+    }
+
+    /// The address of an element with its index as a signed number of 32 bits, where the array is so short that one in bounds
+    /// is no other: gathers take twice as many of these at once.
+    fn narrowed(&self, address: Leaf<'ctx>, is_short: bool) -> Result<Leaf<'ctx>, BackendError> {
+        match address {
+            Leaf::Indexed(indexed)
+                if is_short && self.emit.int_bits(indexed.index.into()) >= 32 =>
+            {
+                let index = self.emit.resize(indexed.index.into(), 32, false)?;
+                Ok(Leaf::Indexed(Indexed {
+                    index: index.into_vector_value(),
+                    signed: true,
+                    ..indexed
+                }))
+            }
+            other => Ok(other),
+        }
     }
 
     pub(super) fn element_ptr(
@@ -218,12 +247,14 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     ) -> Result<Leaf<'ctx>, BackendError> {
         let (element, len) = self.types().indexed_of(self.pointee(ptr));
         let size = self.size_of(element) * self.spread(ptr);
+        let is_short = len < ParamFacts::SHORT;
         let len = Leaf::Uniform(self.emit.i64(len as i64).into());
         let place = (self.leaf(ptr)?, size);
-        if !checked && self.is_clamped(index, ptr) {
-            return self.clamped_element(place, index);
-        }
-        self.checked_element(inst, place, index, len, checked)
+        let address = match !checked && self.is_clamped(index, ptr) {
+            true => self.clamped_element(place, index)?,
+            false => self.checked_element(inst, place, index, len, checked)?,
+        };
+        self.narrowed(address, is_short)
     }
 
     /// A value that is the same number wherever it is used.

@@ -387,25 +387,49 @@ impl<'ctx> Emit<'_, 'ctx> {
         self.cast(opcode, value, self.int(bits).into())
     }
 
+    /// The address of an element of `size` bytes; array and index may be vectors.
+    pub(super) fn element(
+        &self,
+        base: BasicValueEnum<'ctx>,
+        index: BasicValueEnum<'ctx>,
+        size: u64,
+    ) -> Built<'ctx> {
+        match size {
+            // What an access multiplies by itself: it is found in the type of the element.
+            2 | 4 | 8 => Ok(self.steps(base, index, self.int(8 * size as u32))),
+            _ => self.offset(base, self.mul(index, self.int_like(size, index))?),
+        }
+    }
+
     /// The address some bytes after `base`; either may be a vector.
     pub(super) fn offset(
         &self,
         base: BasicValueEnum<'ctx>,
         bytes: BasicValueEnum<'ctx>,
     ) -> Built<'ctx> {
-        let mut index = [bytes.as_value_ref()];
-        // SAFETY: a pointer or vector of pointers and 64-bit integers; a byte has a size. The
+        Ok(self.steps(base, bytes, self.int(8)))
+    }
+
+    /// The address that many integers of a type after `base`; either may be a vector.
+    fn steps(
+        &self,
+        base: BasicValueEnum<'ctx>,
+        count: BasicValueEnum<'ctx>,
+        step: IntType<'ctx>,
+    ) -> BasicValueEnum<'ctx> {
+        let mut index = [count.as_value_ref()];
+        // SAFETY: a pointer or vector of pointers and 64-bit integers; an integer has a size. The
         // result is a pointer, or a vector of pointers if one operand is a vector.
-        Ok(unsafe {
+        unsafe {
             BasicValueEnum::new(LLVMBuildGEP2(
                 self.builder.as_mut_ptr(),
-                self.int(8).as_type_ref(),
+                step.as_type_ref(),
                 base.as_value_ref(),
                 index.as_mut_ptr(),
                 1,
                 c"".as_ptr(),
             ))
-        })
+        }
     }
 
     /// The address a constant number of bytes after `base`.

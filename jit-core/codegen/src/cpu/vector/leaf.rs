@@ -256,8 +256,7 @@ impl<'ctx> Indexed<'ctx> {
     /// The address of the element with this index, a scalar or a vector.
     pub(super) fn address(self, emit: &Emit<'_, 'ctx>, index: BasicValueEnum<'ctx>) -> Built<'ctx> {
         let index = emit.resize(index, 64, self.signed)?;
-        let bytes = emit.mul(index, emit.int_like(self.size, index))?;
-        emit.offset(self.origin, bytes)
+        emit.element(self.origin, index, self.size)
     }
 
     fn lanes(self, emit: &Emit<'_, 'ctx>) -> Result<VectorValue<'ctx>, BackendError> {
