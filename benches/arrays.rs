@@ -8,7 +8,7 @@
 //!
 //! - `--quick`: all works with few elements, without peers unless `--peers` is said, too: whether they run.
 //! - `--compiled`: torch.compile is tried besides, which takes seconds for each work.
-//! - `--filter TEXT`: those whose name has it alone.
+//! - `--filter TEXT`: those whose name has it alone; said several times, those whose name has one of the texts.
 
 #[path = "arrays/cpu.rs"]
 mod cpu;
@@ -40,7 +40,7 @@ struct Options {
     peers: bool,
     compiled: bool,
     cpu: bool,
-    filter: Option<String>,
+    filter: Vec<String>,
     /// The device of a process that evaluates for the first time.
     first: Option<String>,
 }
@@ -54,7 +54,7 @@ fn options() -> Result<Options, lexopt::Error> {
             Long("peers") => options.peers = true,
             Long("compiled") => options.compiled = true,
             Long("cpu") => options.cpu = true,
-            Long("filter") => options.filter = Some(args.value()?.string()?),
+            Long("filter") => options.filter.push(args.value()?.string()?),
             Long("first") => options.first = Some(args.value()?.string()?),
             // Cargo says that this is a bench.
             Long("bench") => {}

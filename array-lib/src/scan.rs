@@ -1,6 +1,7 @@
 //! Running sums, products and folds along a dimension, and folds in order.
 //!
-//! One row is scanned in one pass (`scan/look_back.rs`), and so are several (`scan/rows.rs`). By an operator of the
+//! One row is scanned in one pass (`scan/whole.rs`), and so are several (`scan/rows.rs`), by tiles that look back at those
+//! before them (`scan/look_back.rs`). By an operator of the
 //! user's each block folds a tile, what these have left is scanned in the same way, and each block then scans its tile
 //! from there (`scan/any.rs`). Columns have a thread each, short rows where that is better, and chunks of a whole
 //! vector on CPUs (`scan/lines.rs`). What tiles and parts of columns come to in the order of their elements is also how
@@ -12,6 +13,7 @@ mod look_back;
 mod ordered;
 mod rows;
 mod select;
+mod whole;
 
 use kiln_jit_core::build::Kernel;
 
@@ -20,10 +22,10 @@ use crate::layout::axis_of;
 use crate::{Array, ArrayError, Element, ElementFn, NumberElement, Result, Shape};
 
 use lines::{Lines, Op};
-use look_back::scan_all_products;
-pub(crate) use look_back::{scan_all, scan_all_sums};
 use rows::{scan_rows_products, scan_rows_sums};
 pub(crate) use select::select_of;
+use whole::scan_all_products;
+pub(crate) use whole::{scan_all, scan_all_sums};
 
 /// More elements than any tile has: the last one may count that far beyond the last element.
 const BEYOND: usize = 4096;

@@ -23,8 +23,8 @@ pub struct Bench {
     pub table: Table,
     /// Small sizes, few samples.
     pub quick: bool,
-    /// Those whose name has this alone.
-    pub filter: Option<String>,
+    /// Those whose name has one of these alone; without any, all.
+    pub filter: Vec<String>,
 }
 
 impl Bench {
@@ -49,8 +49,8 @@ impl Bench {
 
     /// Whether a work is to be measured.
     pub fn wants(&self, name: &str) -> bool {
-        let filter = self.filter.as_deref();
-        filter.is_none_or(|part| name.contains(part))
+        let is_named = |part: &String| name.contains(part.as_str());
+        self.filter.is_empty() || self.filter.iter().any(is_named)
     }
 
     /// Measures a work beside its peers: a row for each list of them.

@@ -13,6 +13,7 @@ chapter![
     halves_and_bytes_beside_each_other,
     rows_beside_each_other,
     turned_dimensions_in_tiles,
+    many_tiles_are_scanned,
     many_tiles_are_sorted,
     many_tiles_are_selected,
     buffers_of_any_values,
@@ -211,11 +212,49 @@ fn many_tiles_are_sorted(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+fn many_tiles_are_scanned(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for n in [4095, 4096, 4097, 34 * 4096 + 1] {
+        let x = numbers(n);
+        let narrow = arrays.vector(x.iter().map(|x| *x as i32).collect::<Vec<_>>())?;
+        let sums = |x: &[i64]| -> Vec<i32> {
+            let mut sum = 0;
+            let up_to = |x: &i64| {
+                sum += *x as i32;
+                sum
+            };
+            x.iter().map(up_to).collect()
+        };
+        assert_eq!(narrow.cumsum(0)?.to_vec()?, sums(&x), "{n}");
+        // From an element on that no wide access begins at.
+        let behind = narrow.slice(s![1..])?;
+        assert_eq!(behind.cumsum(0)?.to_vec()?, sums(&x[1..]), "{n}");
+    }
+    let x: Vec<i64> = numbers(9000).iter().map(|x| x << 30).collect();
+    let mut sum = 0;
+    let sums = x.iter().map(|x| {
+        sum += x;
+        sum
+    });
+    let wide = arrays.vector(x.clone())?;
+    assert!(wide.cumsum(0)?.to_vec()?.into_iter().eq(sums), "of 64 bits");
+    Ok(())
+}
+
+/// More than elements of a block are.
+#[derive(KernelType, Copy, Clone, Debug, PartialEq)]
+#[repr(C)]
+struct Named {
+    number: i64,
+    name: [u8; 5],
+}
+
 fn many_tiles_are_selected(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    for n in [4095, 4096, 4097, 20_001] {
+    for n in [1, 4095, 4096, 4097, 20_001, 34 * 4096 + 1] {
         let x = numbers(n);
         let array = arrays.vector(x.clone())?;
+        // None, all, about half, and few.
         for least in [-100, 0, 50, 100] {
             let kept = array.compress(&array.ge(least).eval()?)?;
             let want: Vec<i64> = x.iter().copied().filter(|x| *x >= least).collect();
@@ -225,6 +264,16 @@ fn many_tiles_are_selected(jit: &Jit) -> Outcome {
             assert_eq!((&kept + 1).sum()?, want.iter().map(|x| x + 1).sum());
         }
     }
+    let named = |i: usize| Named {
+        number: number(i),
+        name: [i as u8, 1, 2, 3, (i >> 8) as u8],
+    };
+    let x: Vec<Named> = (0..5001).map(named).collect();
+    let all: Vec<bool> = (0..x.len() + 3).map(|i| number(i) > 0).collect();
+    let keep = arrays.vector(all)?.slice(s![3..])?;
+    let kept = arrays.vector(x.clone())?.compress(&keep)?;
+    let want = (0..x.len()).filter(|i| number(i + 3) > 0).map(|i| x[i]);
+    assert_eq!(kept.to_vec()?, want.collect::<Vec<_>>());
     Ok(())
 }
 

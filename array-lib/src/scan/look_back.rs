@@ -1,71 +1,149 @@
-//! Running sums in one pass: each block takes the next tile of elements, sums it up, and looks back at what the tiles
-//! before have left, their sums or the sum of all up to them, until it has all of it (D. Merrill, M. Garland:
-//! "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA 2016).
+//! Tiles that learn what those before them come to, in one pass: each block takes the next tile of elements, says what
+//! that alone comes to, and looks back at what the tiles before have said, of themselves or of all up to them, until it
+//! has all of it (D. Merrill, M. Garland: "Single-pass Parallel Prefix Scan with Decoupled Look-back", NVIDIA 2016).
 //!
 //! Blocks take tiles by a ticket, so that whoever is waited for has begun, whatever order blocks run in.
+//!
+//! What a tile says is in words that have both what is said and the number, so that who sees the one sees the other:
+//! words are written and read relaxed, and no fence is waited for on either side. A number of 64 bits is in two of them.
+//! Of a tile each word is written once for what is said of itself and once for what is said of all, so two words that
+//! say the same are of one number; of words that do not, the second is still to come. Nothing but these words is handed
+//! from block to block.
 
-use kiln_device_stdlib::group::{block_exclusive_scan, block_to_blocked, block_to_striped};
-use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_load, atomic_store};
-use kiln_device_stdlib::plain::index::{block_dim, thread_idx};
+use kiln_device_stdlib::plain::index::thread_idx;
 use kiln_device_stdlib::plain::memory::barrier;
-use kiln_device_stdlib::plain::number::Num;
+use kiln_device_stdlib::plain::number::{Num, NumOps as _};
 use kiln_device_stdlib::plain::ordering::Ordering;
-use kiln_device_stdlib::plain::warp::{ballot, lane_id, shuffle_down, shuffle_idx};
+use kiln_device_stdlib::plain::warp::{ballot, lane_id, shuffle_down, shuffle_idx, shuffle_up};
+use kiln_device_stdlib::time::nanosleep;
 use kiln_device_stdlib::warp::FULL_MASK;
-use kiln_jit_core::args::IntoArg;
-use kiln_jit_core::build::Kernel;
 use kiln_jit_core::error::Result;
 use kiln_jit_core::ir::Scope;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
-use kiln_jit_core::value::KernelType;
-use kiln_kernel_macro::{device_fn, kernel};
+use kiln_kernel_macro::device_fn;
 
 /// Threads of a block.
 pub(super) const BLOCK: u32 = 256;
 
-/// Elements of a thread; odd, so that threads that have theirs next to each other are at different banks of shared
-/// memory.
-pub(super) const ITEMS: usize = 15;
-
-/// Elements of a tile.
-pub(super) const TILE: usize = BLOCK as usize * ITEMS;
+/// Warps of a block.
+pub(super) const WARPS: usize = BLOCK as usize / 32;
 
 /// What is known of a tile: nothing, its own sum, the sum of all elements up to its end.
-const NOTHING: u32 = 0;
-const OWN: u32 = 1;
-const ALL: u32 = 2;
+const NOTHING: u64 = 0;
+const OWN: u64 = 1;
+const ALL: u64 = 2;
+
+/// What is said is above the half of a word that has a number's bits.
+const HALF: u32 = 32;
+const LOW: u64 = 0xffff_ffff;
+
+/// A number that the types of 64 bits have, and no other.
+const WIDE: f64 = 8_589_934_593.0;
+
+/// Nanoseconds until a warp looks again for what was not there.
+const PAUSE: u32 = 50;
+
+/// Whether numbers are floats.
+#[device_fn]
+fn is_float<T: Num>() -> bool {
+    T::from_f64(0.5) != T::ZERO
+}
+
+/// Whether numbers have more bits than half a word.
+#[device_fn]
+fn is_wide<T: Num>() -> bool {
+    T::from_f64(WIDE).cast::<f64>() == WIDE
+}
+
+/// The bits of a number; of an integer of fewer than 64, more of the same sign may stand before.
+#[device_fn]
+fn bits_of<T: Num>(number: T) -> u64 {
+    if is_float::<T>() {
+        if is_wide::<T>() {
+            number.cast::<f64>().to_bits()
+        } else {
+            number.cast::<f32>().to_bits() as u64
+        }
+    } else {
+        number.cast::<u64>()
+    }
+}
+
+/// The number of these bits.
+#[device_fn]
+fn number_of<T: Num>(bits: u64) -> T {
+    if is_float::<T>() {
+        if is_wide::<T>() {
+            f64::from_bits(bits).cast::<T>()
+        } else {
+            f32::from_bits(bits as u32).cast::<T>()
+        }
+    } else {
+        bits.cast::<T>()
+    }
+}
+
+/// Says what a tile comes to, by the first thread of a block.
+#[device_fn]
+fn publish<T: Num>(tile: usize, said: u64, number: T, state: &mut [u64]) {
+    if lane_id() == 0 {
+        let (said, bits) = (said << HALF, bits_of(number));
+        let low = said | (bits & LOW);
+        if is_wide::<T>() {
+            let high = said | (bits >> HALF);
+            atomic_store(
+                &mut state[1 + 2 * tile],
+                low,
+                Ordering::Relaxed,
+                Scope::Device,
+            );
+            atomic_store(
+                &mut state[2 + 2 * tile],
+                high,
+                Ordering::Relaxed,
+                Scope::Device,
+            );
+        } else {
+            atomic_store(&mut state[1 + tile], low, Ordering::Relaxed, Scope::Device);
+        }
+    }
+}
 
 /// Says what a tile alone comes to, by the first thread of a block.
 #[device_fn]
-pub(super) fn publish_own<T: Num>(tile: usize, own: T, state: &mut [u32], sums: &mut [T]) {
-    if lane_id() == 0 {
-        sums[tile] = own;
-        atomic_store(&mut state[1 + tile], OWN, Ordering::Release, Scope::Device);
-    }
+pub(super) fn publish_own<T: Num>(tile: usize, own: T, state: &mut [u64]) {
+    publish(tile, OWN, own, state);
 }
 
 /// Says what all tiles up to the end of this one come to, by the first thread of a block.
 #[device_fn]
-pub(super) fn publish_all<T: Num>(tile: usize, all: T, state: &mut [u32], totals: &mut [T]) {
-    if lane_id() == 0 {
-        totals[tile] = all;
-        atomic_store(&mut state[1 + tile], ALL, Ordering::Release, Scope::Device);
+pub(super) fn publish_all<T: Num>(tile: usize, all: T, state: &mut [u64]) {
+    publish(tile, ALL, all, state);
+}
+
+/// What is said of a tile, and the number.
+#[device_fn]
+fn known<T: Num>(tile: usize, state: &[u64]) -> (u64, T) {
+    if is_wide::<T>() {
+        let low = atomic_load(&state[1 + 2 * tile], Ordering::Relaxed, Scope::Device);
+        let high = atomic_load(&state[2 + 2 * tile], Ordering::Relaxed, Scope::Device);
+        let is_one = low >> HALF == high >> HALF;
+        let said = if is_one { low >> HALF } else { NOTHING };
+        (said, number_of::<T>((low & LOW) | (high << HALF)))
+    } else {
+        let word = atomic_load(&state[1 + tile], Ordering::Relaxed, Scope::Device);
+        (word >> HALF, number_of::<T>(word & LOW))
     }
 }
 
 /// What the tiles before this one come to, for the first warp of a block.
-///
-/// `state` has a flag for each tile, which is written behind its sum in `sums`, of this tile alone, or in `totals`, of all
-/// up to its end.
 #[device_fn]
 pub(super) fn before_tile<T: Num, F: Fn(T, T) -> T>(
     tile: usize,
     none: T,
-    state: &mut [u32],
-    sums: &[T],
-    totals: &[T],
+    state: &[u64],
     op: F,
 ) -> T {
     let lane = lane_id() as usize;
@@ -74,18 +152,24 @@ pub(super) fn before_tile<T: Num, F: Fn(T, T) -> T>(
         // Lane 0 has the last of these tiles; what would lie before the first is nothing.
         let is_there = lane < end;
         let at = if is_there { end - 1 - lane } else { 0 };
-        let mut flag = ALL;
-        if is_there {
-            flag = atomic_load(&state[1 + at], Ordering::Acquire, Scope::Device);
-            while flag == NOTHING {
-                flag = atomic_load(&state[1 + at], Ordering::Acquire, Scope::Device);
+        let (mut sum, mut last, mut waits) = (none, 32, true);
+        while waits {
+            let mut said = ALL;
+            if is_there {
+                let found = known::<T>(at, state);
+                said = found.0;
+                sum = found.1;
+            }
+            // Nobody waits for a tile that lies before one whose sum is that of all. All are looked at again, as there
+            // may be a nearer one by then.
+            last = ballot(FULL_MASK, said == ALL).trailing_zeros();
+            waits = ballot(FULL_MASK, said == NOTHING).trailing_zeros() < last;
+            if waits {
+                nanosleep(PAUSE);
             }
         }
-        let done = ballot(FULL_MASK, flag == ALL);
-        let last = done.trailing_zeros();
-        let mut sum = none;
-        if is_there && lane as u32 <= last {
-            sum = if flag == ALL { totals[at] } else { sums[at] };
+        if lane as u32 > last {
+            sum = none;
         }
         for delta in [1, 2, 4, 8, 16] {
             let earlier = shuffle_down(FULL_MASK, sum, delta, 32);
@@ -99,214 +183,35 @@ pub(super) fn before_tile<T: Num, F: Fn(T, T) -> T>(
     before
 }
 
-/// What the tiles before this one come to, for the first warp of a block, which says what this one does: `own`.
+/// What the lanes of a warp up to each have.
 #[device_fn]
-pub(super) fn look_back<T: Num, F: Fn(T, T) -> T>(
-    tile: usize,
-    own: T,
-    none: T,
-    state: &mut [u32],
-    sums: &mut [T],
-    totals: &mut [T],
-    op: F,
-) -> T {
-    if tile > 0 {
-        publish_own(tile, own, state, sums);
+pub(super) fn scan_lanes<T: Num, F: Fn(T, T) -> T>(value: T, op: F) -> T {
+    let (mut sum, lane) = (value, lane_id());
+    for delta in [1, 2, 4, 8, 16] {
+        let earlier = shuffle_up(FULL_MASK, sum, delta, 32);
+        if lane >= delta {
+            sum = op(earlier, sum);
+        }
     }
-    let before = before_tile(tile, none, state, sums, totals, |a, b| op(a, b));
-    publish_all(tile, op(before, own), state, totals);
-    before
+    sum
 }
 
 /// The next tile of those that no block has, for all threads of a block.
 #[device_fn]
-pub(super) fn tile_by_ticket(state: &mut [u32]) -> usize {
+pub(super) fn tile_by_ticket(state: &mut [u64]) -> usize {
     let ticket = shared!([u32; 1]);
     if thread_idx().x == 0 {
-        ticket[0] = atomic_add(&mut state[0], 1);
+        ticket[0] = atomic_add(&mut state[0], 1) as u32;
     }
     barrier();
     ticket[0] as usize
 }
 
-/// The elements that a thread has of a tile that begins here, next to each other; beyond the end there is nothing.
-#[device_fn]
-pub(super) fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T; ITEMS] {
-    let mut items = [none; ITEMS];
-    #[unroll]
-    for i in 0..ITEMS {
-        let at = start + i * BLOCK as usize + thread_idx().x;
-        if at < x.len() {
-            items[i] = x[at];
-        }
-    }
-    block_to_blocked(items, memory)
-}
-
-/// Writes what a thread has of a tile, as far as there are elements.
-#[device_fn]
-pub(super) fn store<T: Num>(
-    items: [T; ITEMS],
-    out: &mut [T],
-    start: usize,
-    memory: &mut [T; TILE],
-) {
-    let items = block_to_striped(items, memory);
-    #[unroll]
-    for i in 0..ITEMS {
-        let at = start + i * BLOCK as usize + thread_idx().x;
-        if at < out.len() {
-            out[at] = items[i];
-        }
-    }
-}
-
-/// Running sums of the elements of a thread, behind what comes before them; exclusive, without the element itself.
-#[device_fn]
-fn from_here<T: Num, F: Fn(T, T) -> T>(
-    sums: [T; ITEMS],
-    before: T,
-    exclusive: bool,
-    op: F,
-) -> [T; ITEMS] {
-    let (mut items, mut last) = (sums, before);
-    #[unroll]
-    for i in 0..ITEMS {
-        let up_to = op(before, sums[i]);
-        items[i] = if exclusive { last } else { up_to };
-        last = up_to;
-    }
-    items
-}
-
-/// A tile of running sums, of the elements up to each or, exclusive, of those before it.
-#[device_fn]
-fn scan_tile<T: Num, F: Fn(T, T) -> T>(
-    x: &[T],
-    out: &mut [T],
-    exclusive: bool,
-    none: T,
-    state: &mut [u32],
-    sums: &mut [T],
-    totals: &mut [T],
-    op: F,
-) {
-    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
-    let (thread, memory) = (thread_idx().x, shared!([T; TILE]));
-    let from_warp = shared!([T; 2]);
-    let tile = tile_by_ticket(state);
-    let mut items = loaded(x, tile * TILE, none, memory);
-    let mut sum = items[0];
-    #[unroll]
-    for i in 1..ITEMS {
-        sum = op(sum, items[i]);
-        items[i] = sum;
-    }
-    let before_thread = block_exclusive_scan(sum, none, |a, b| op(a, b));
-    if thread + 1 == BLOCK as usize {
-        from_warp[0] = op(before_thread, sum);
-    }
-    barrier();
-    if thread < 32 {
-        let own = from_warp[0];
-        let before = look_back(tile, own, none, state, sums, totals, |a, b| op(a, b));
-        if thread == 0 {
-            from_warp[1] = before;
-        }
-    }
-    barrier();
-    let before = op(from_warp[1], before_thread);
-    let items = from_here(items, before, exclusive, |a, b| op(a, b));
-    store(items, out, tile * TILE, memory);
-}
-
-/// The kernels, each with what it combines by.
-macro_rules! kernels {
-    ($($(#[$doc:meta])* $name:ident = |$a:ident, $b:ident| $op:expr;)*) => {$(
-        $(#[$doc])*
-        #[kernel]
-        pub(crate) fn $name<T: Num>(
-            x: &[T],
-            out: &mut [T],
-            exclusive: bool,
-            none: T,
-            state: &mut [u32],
-            sums: &mut [T],
-            totals: &mut [T],
-        ) {
-            scan_tile(x, out, exclusive, none, state, sums, totals, |$a, $b| $op);
-        }
-    )*};
-}
-kernels! {
-    /// Running sums.
-    scan_all_sums = |a, b| a + b;
-    /// Running products.
-    scan_all_products = |a, b| a * b;
-}
-
-/// Running sums of a whole buffer by one of the kernels, of the elements up to each or, `exclusive`, of those before it, of
-/// which the first has `none`: what changes nothing where it is added.
+/// What so many tiles say of numbers of a type: nothing so far. Before all stands the number of tiles that are taken.
 ///
 /// # Errors
 /// No memory; a device that has failed.
-pub(crate) fn scan_all<'a, T: KernelType>(
-    jit: &Jit,
-    kernel: &Kernel,
-    x: impl IntoArg<'a>,
-    len: usize,
-    none: T,
-    exclusive: bool,
-) -> Result<Buffer<T>> {
-    let tiles = len.div_ceil(TILE);
-    let mut out = jit.unspecified::<T>(len)?;
-    if tiles == 0 {
-        return Ok(out);
-    }
-    let mut state = jit.zeros::<u32>(1 + tiles)?;
-    let (mut sums, mut totals) = (jit.unspecified::<T>(tiles)?, jit.unspecified::<T>(tiles)?);
-    let args = [
-        x.into_arg(),
-        (&mut out).into_arg(),
-        exclusive.into_arg(),
-        none.into_arg(),
-        (&mut state).into_arg(),
-        (&mut sums).into_arg(),
-        (&mut totals).into_arg(),
-    ];
-    jit.launch(kernel, tiles as u32, BLOCK, &args)?;
-    drop(args);
-    Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use kiln_jit_core::front::AsKernel as _;
-    use kiln_jit_core::runtime::Device;
-
-    fn number(i: usize) -> u32 {
-        (i as u32).wrapping_mul(2_654_435_761) >> 20
-    }
-
-    #[test]
-    fn running_sums_of_all_lengths() {
-        let jit = Jit::on(Device::cpu());
-        let sums = scan_all_sums.as_kernel().expect("it is one");
-        for n in [0, 1, 31, 255, 256, 3839, 3840, 3841, 40_000, 300_001] {
-            let x: Vec<u32> = (0..n).map(number).collect();
-            let buffer = jit.upload(&x).expect("there is memory");
-            for exclusive in [false, true] {
-                let sums = scan_all(&jit, sums, &buffer, n, 0, exclusive).expect("it runs");
-                let mut sum = 0u32;
-                let each = |x: &u32| {
-                    let before = sum;
-                    sum = sum.wrapping_add(*x);
-                    if exclusive { before } else { sum }
-                };
-                let expected: Vec<u32> = x.iter().map(each).collect();
-                assert_eq!(sums.to_vec().expect("it ran"), expected, "{n} {exclusive}");
-            }
-        }
-    }
+pub(super) fn nothing_said<T>(jit: &Jit, tiles: usize) -> Result<Buffer<u64>> {
+    let words = if size_of::<T>() > 4 { 2 } else { 1 };
+    jit.zeros(1 + words * tiles)
 }

@@ -4,7 +4,7 @@
 //! which one begins knows at once what it leaves to the next: what lies behind the last beginning. So only tiles that lie
 //! within a row wait for those before.
 
-use kiln_device_stdlib::group::block_exclusive_scan;
+use kiln_device_stdlib::group::{block_exclusive_scan, block_to_blocked, block_to_striped};
 use kiln_device_stdlib::plain::assumption::assume;
 use kiln_device_stdlib::plain::index::{block_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
@@ -14,9 +14,43 @@ use kiln_jit_core::build::Kernel;
 use kiln_kernel_macro::{device_fn, kernel};
 
 use super::look_back::{
-    BLOCK, ITEMS, TILE, before_tile, loaded, publish_all, publish_own, store, tile_by_ticket,
+    BLOCK, before_tile, nothing_said, publish_all, publish_own, tile_by_ticket,
 };
 use crate::{Array, NumberElement, Result};
+
+/// Elements of a thread; odd, so that threads that have theirs next to each other are at different banks of shared
+/// memory.
+const ITEMS: usize = 15;
+
+/// Elements of a tile.
+const TILE: usize = BLOCK as usize * ITEMS;
+
+/// The elements that a thread has of a tile that begins here, next to each other; beyond the end there is nothing.
+#[device_fn]
+fn loaded<T: Num>(x: &[T], start: usize, none: T, memory: &mut [T; TILE]) -> [T; ITEMS] {
+    let mut items = [none; ITEMS];
+    #[unroll]
+    for i in 0..ITEMS {
+        let at = start + i * BLOCK as usize + thread_idx().x;
+        if at < x.len() {
+            items[i] = x[at];
+        }
+    }
+    block_to_blocked(items, memory)
+}
+
+/// Writes what a thread has of a tile, as far as there are elements.
+#[device_fn]
+fn store<T: Num>(items: [T; ITEMS], out: &mut [T], start: usize, memory: &mut [T; TILE]) {
+    let items = block_to_striped(items, memory);
+    #[unroll]
+    for i in 0..ITEMS {
+        let at = start + i * BLOCK as usize + thread_idx().x;
+        if at < out.len() {
+            out[at] = items[i];
+        }
+    }
+}
 
 /// What the tiles before this one leave to the row that this one begins in, for the first warp of a block. `own` is what
 /// this tile leaves, all of its elements if no row begins in it.
@@ -26,22 +60,20 @@ fn before_row<T: Num, F: Fn(T, T) -> T>(
     begins_within: bool,
     (has_begun, own): (bool, T),
     none: T,
-    state: &mut [u32],
-    sums: &mut [T],
-    totals: &mut [T],
+    state: &mut [u64],
     op: F,
 ) -> T {
     if has_begun {
-        publish_all(tile, own, state, totals);
+        publish_all(tile, own, state);
     } else {
-        publish_own(tile, own, state, sums);
+        publish_own(tile, own, state);
     }
     let mut before = none;
     if begins_within {
-        before = before_tile(tile, none, state, sums, totals, |a, b| op(a, b));
+        before = before_tile(tile, none, state, |a, b| op(a, b));
     }
     if !has_begun {
-        publish_all(tile, op(before, own), state, totals);
+        publish_all(tile, op(before, own), state);
     }
     before
 }
@@ -78,9 +110,7 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
     out: &mut [T],
     row: usize,
     none: T,
-    state: &mut [u32],
-    sums: &mut [T],
-    totals: &mut [T],
+    state: &mut [u64],
     op: F,
 ) {
     assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
@@ -100,16 +130,7 @@ fn scan_tile<T: Num, F: Fn(T, T) -> T>(
     barrier();
     if thread < 32 {
         let begins_within = tile * TILE % row > 0;
-        let before = before_row(
-            tile,
-            begins_within,
-            left[0],
-            none,
-            state,
-            sums,
-            totals,
-            |a, b| op(a, b),
-        );
+        let before = before_row(tile, begins_within, left[0], none, state, |a, b| op(a, b));
         if thread == 0 {
             from_warp[0] = before;
         }
@@ -138,11 +159,9 @@ macro_rules! kernels {
             out: &mut [T],
             row: usize,
             none: T,
-            state: &mut [u32],
-            sums: &mut [T],
-            totals: &mut [T],
+            state: &mut [u64],
         ) {
-            scan_tile(x, out, row, none, state, sums, totals, |$a, $b| $op);
+            scan_tile(x, out, row, none, state, |$a, $b| $op);
         }
     )*};
 }
@@ -166,16 +185,13 @@ pub(super) fn scan<T: NumberElement>(x: &Array<T>, kernel: &Kernel, none: T) -> 
         return Ok(out);
     }
     let jit = arrays.jit();
-    let mut state = jit.zeros::<u32>(1 + tiles)?;
-    let (mut sums, mut totals) = (jit.unspecified::<T>(tiles)?, jit.unspecified::<T>(tiles)?);
+    let mut state = nothing_said::<T>(jit, tiles)?;
     let args = [
         x.as_part()?.into_arg(),
         out.owned()?.into_arg(),
         (row as u32).into_arg(),
         none.into_arg(),
         (&mut state).into_arg(),
-        (&mut sums).into_arg(),
-        (&mut totals).into_arg(),
     ];
     jit.launch(kernel, tiles as u32, BLOCK, &args)?;
     drop(args);
