@@ -3,21 +3,23 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use kiln_jit_core::ir::{
-    BinaryOp, FuncId, Function, Inst, InstData, Location, Module, Region, Value,
+    Constant, FuncId, Function, Inst, InstData, Location, Module, Region, Type, Unroll, Value,
 };
 use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
-use crate::affine::Known;
+use crate::affine::{Affine, Known};
 use crate::bounds;
+use crate::edge::Edge;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
+use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
 use crate::program::Program;
-use crate::schedule::{LoopSchedule, Partition, Schedule};
+use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
 use crate::stage::{Stage, Staged, for_arguments};
-use crate::transform::{Transformed, replace};
+use crate::transform::{Transformed, replace, split_off_whole};
 use crate::uniform::{Uniform, base_of};
 
 /// A module of what each thread of a grid executes, and the grid.
@@ -55,7 +57,9 @@ fn distributed(
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
     );
-    let mut staged = Staged::of(program, schedule, known)?;
+    let edge = Edge::of(program, schedule);
+    let once = once(program, schedule, known);
+    let mut staged = Staged::of(program, (schedule, &edge), known)?;
     if !staged.stages.is_empty() {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
@@ -80,6 +84,9 @@ fn distributed(
         schedule,
         uniform: &uniform,
         grid: &grid,
+        edge: &edge,
+        once_each: &once,
+        partial: &transformed.partial,
         module,
         kernel: program.kernel,
         stages,
@@ -144,6 +151,12 @@ pub(crate) struct Rewrite<'p> {
     pub(crate) schedule: &'p Schedule,
     pub(crate) uniform: &'p Uniform,
     pub(crate) grid: &'p Grid,
+    /// What is executed beyond the ends of loops.
+    pub(crate) edge: &'p Edge,
+    /// Loops of which a thread has one group of iterations at most.
+    once_each: &'p HashSet<Inst>,
+    /// Loops within tiles that may be shorter than a tile.
+    partial: &'p [Inst],
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
     /// What is staged behind barriers.
@@ -177,6 +190,9 @@ impl Rewrite<'_> {
         for jam in self.jams {
             jammer.jam(jam)?;
         }
+        for &inst in self.partial {
+            split_off_whole(&mut module.functions[self.kernel], inst);
+        }
         Ok(module)
     }
 
@@ -185,7 +201,7 @@ impl Rewrite<'_> {
         &mut self,
         region: Region,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<(), DirectiveError> {
         let insts = self.module.functions[self.kernel].regions[region]
             .insts
@@ -203,7 +219,7 @@ impl Rewrite<'_> {
         &mut self,
         insts: Vec<Inst>,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<Vec<Inst>, DirectiveError> {
         let mut list = Vec::with_capacity(insts.len());
         for inst in insts {
@@ -226,7 +242,8 @@ impl Rewrite<'_> {
             }
             let data = self.module.functions[self.kernel].insts[inst].data.clone();
             for region in data.regions() {
-                self.region(region, inner, guard.filter(|_| self.uniform.meets(inst)))?;
+                let within = guard.filter(|guard| guard.is_open || self.uniform.meets(inst));
+                self.region(region, inner, within)?;
             }
             list.extend(self.executed_once(inst, levels)?);
         }
@@ -299,7 +316,7 @@ impl Rewrite<'_> {
         inst: Inst,
         held: LoopSchedule,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<Vec<Inst>, DirectiveError> {
         let node = self.module.functions[self.kernel].insts[inst].clone();
         let InstData::For {
@@ -313,23 +330,9 @@ impl Rewrite<'_> {
         else {
             return Ok(vec![inst]);
         };
-        let partition = held.partition;
-        let inner = levels.within(partition);
-        // Their number has been checked.
-        let block = partition
-            .over_blocks
-            .map(|how| (self.grid.blocks[levels.blocks], how));
-        let thread = partition
-            .over_threads
-            .then(|| self.grid.threads[levels.threads]);
+        let inner = levels.within(held.partition);
         let meets = self.uniform.meets(inst);
-        let shares = Shares {
-            block,
-            thread,
-            bounds: [start, end, step],
-            unroll,
-            jammed: held.jammed(),
-        };
+        let shares = self.shares(inst, held, levels, ([start, end, step], unroll));
         let function = &mut self.module.functions[self.kernel];
         let mut emit = Emit::new(function, node.location);
         let (own, turn) = match meets {
@@ -337,34 +340,109 @@ impl Rewrite<'_> {
             false => shares.write(&mut emit),
         };
         let list = emit.list;
-        let guard = self.both_hold(guard, &turn, node.location);
-        if thread.is_some() || self.uniform.is_varying(index) {
+        let may_be_left = shares.padded && held.jammed() > 1 && !self.fills(&list, &turn, held);
+        let is_copy = may_be_left.then(|| self.placeholder(&turn, node.location));
+        let turn_guard = [turn.guard, is_copy].into_iter().flatten();
+        let own_guards: Vec<Value> = turn_guard.collect();
+        if shares.thread.is_some() || self.uniform.is_varying(index) {
             self.apart.insert(own);
         }
         self.firsts.insert(inst, turn.first);
         self.replace_value(index, own, body);
-        self.region(body, inner, guard.filter(|_| meets))?;
+        let guard = match shares.padded || meets {
+            true => self.all_hold(guard, (&own_guards, shares.padded), (&turn, node.location)),
+            false => guard.filter(|guard| guard.is_open),
+        };
+        self.region(body, inner, guard)?;
         self.enter_body(&turn, body);
         let written = list.last().filter(|_| held.jammed() > 1);
         self.jams.extend(written.map(|&written| Jam {
             inst: written,
             count: held.jammed(),
             number: self.numbers.get(&inst).copied(),
+            guard: is_copy,
+            once: shares.once != Once::No,
         }));
         Ok(list)
     }
 
-    /// The guard of a turn within what is guarded itself.
-    fn both_hold(&mut self, guard: Option<Value>, turn: &Turn, at: Location) -> Option<Value> {
-        let (Some(outer), Some(own)) = (guard, turn.guard) else {
-            return turn.guard.or(guard);
+    /// How a loop is shared out. Whether the grid has dimensions for it has been checked.
+    fn shares(
+        &self,
+        inst: Inst,
+        held: LoopSchedule,
+        levels: Levels,
+        (bounds, unroll): ([Value; 3], Unroll),
+    ) -> Shares {
+        let partition = held.partition;
+        let block = partition.over_blocks;
+        let threads = &self.grid.threads;
+        Shares {
+            block: block.map(|how| (self.grid.blocks[levels.blocks], how)),
+            thread: partition.over_threads.then(|| threads[levels.threads]),
+            bounds,
+            unroll,
+            jammed: held.jammed(),
+            padded: self.edge.is_padded(inst),
+            once: match self.once_each.contains(&inst) {
+                true if self.stages.is_empty() => Once::Asserted,
+                true => Once::Known,
+                false => Once::No,
+            },
+        }
+    }
+
+    /// Whether each thread has full groups of a loop, as is known by its numbers.
+    fn fills(&mut self, list: &[Inst], turn: &Turn, held: LoopSchedule) -> bool {
+        let function = &mut self.module.functions[self.kernel];
+        let Some(&InstData::For {
+            start, end, step, ..
+        }) = list.last().map(|&inst| &function.insts[inst].data)
+        else {
+            return false;
         };
+        let emit = Emit::new(function, Location::unknown());
+        let numbers = [start, end, step].map(|bound| emit.number(bound));
+        let [Some(start), Some(end), Some(step @ 1..)] = numbers else {
+            return false;
+        };
+        let turns = ceil((end - start).max(0), step);
+        turn.guard.is_none() && turns % i128::from(held.jammed()) == 0
+    }
+
+    /// What holds in the first copy of an iteration, and will tell whether another one is an iteration.
+    fn placeholder(&mut self, turn: &Turn, at: Location) -> Value {
         let function = &mut self.module.functions[self.kernel];
         let mut emit = Emit::new(function, at);
-        let both = emit.binary(BinaryOp::And, outer, own);
+        let holds = emit.value(InstData::Const(Constant::Bool(true)), Type::BOOL);
         let written = emit.list;
         function.regions[turn.region].insts.extend(written);
-        Some(both)
+        holds
+    }
+
+    /// The guard of a turn, within what may be guarded itself.
+    fn all_hold(
+        &mut self,
+        outer: Option<Guard>,
+        (own, is_open): (&[Value], bool),
+        (turn, at): (&Turn, Location),
+    ) -> Option<Guard> {
+        if own.is_empty() {
+            return outer;
+        }
+        let all: Vec<Value> = outer
+            .map(|guard| guard.holds)
+            .into_iter()
+            .chain(own.iter().copied())
+            .collect();
+        let function = &mut self.module.functions[self.kernel];
+        let mut emit = Emit::new(function, at);
+        let holds = emit.all(&all)?;
+        let written = emit.list;
+        function.regions[turn.region].insts.extend(written);
+        // What is around everything of a part of an outer one is so here, too.
+        let is_open = is_open && outer.is_none_or(|guard| guard.is_open);
+        Some(Guard { holds, is_open })
     }
 
     /// Puts a value in the place of another in a region and all within.
@@ -425,12 +503,100 @@ pub(crate) struct Turn {
     pub(crate) first: Value,
 }
 
+/// A condition that tells whether a thread has an iteration.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Guard {
+    pub(crate) holds: Value,
+    /// Whether it is around what [`Edge`] has closed alone.
+    pub(crate) is_open: bool,
+}
+
+/// Whether a thread has one turn of a loop at most, or one group of them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Once {
+    /// It may have more.
+    No,
+    /// In the launches that the kernel is for.
+    Known,
+    /// A launch in which it has more is to be ended.
+    Asserted,
+}
+
+/// The loops of which a thread has one group of iterations at most, in a launch with such arguments.
+pub(crate) fn once(program: &Program, schedule: &Schedule, known: &[Known]) -> HashSet<Inst> {
+    let mut affine = Affine::new(program.function(), known);
+    let mut search = OnceSearch {
+        program,
+        schedule,
+        affine: &mut affine,
+        found: HashSet::new(),
+    };
+    search.region(program.function().body, Levels::default());
+    search.found
+}
+
+struct OnceSearch<'a, 'p> {
+    program: &'p Program,
+    schedule: &'a Schedule,
+    affine: &'a mut Affine<'p>,
+    found: HashSet<Inst>,
+}
+
+impl OnceSearch<'_, '_> {
+    fn region(&mut self, region: Region, levels: Levels) {
+        let function = self.program.function();
+        for &inst in &function.regions[region].insts {
+            let number = self.program.number_of(inst);
+            let held = number.map_or_else(Default::default, |number| self.schedule.loops[number]);
+            if held.partition.is_some() && self.is_once(inst, held, levels) {
+                self.found.insert(inst);
+            }
+            for region in function.insts[inst].data.regions() {
+                self.region(region, levels.within(held.partition));
+            }
+        }
+    }
+
+    fn is_once(&mut self, inst: Inst, held: LoopSchedule, levels: Levels) -> bool {
+        let Some(turns) = self.affine.turns(inst) else {
+            return false;
+        };
+        let extent = |dims: &[u32], level: usize, is_over: bool| {
+            let extent = dims.get(level).filter(|_| is_over);
+            extent.map_or(1, |&extent| i128::from(extent))
+        };
+        let (partition, jammed) = (held.partition, i128::from(held.jammed()));
+        let blocks = extent(
+            &self.schedule.blocks,
+            levels.blocks,
+            partition.over_blocks.is_some(),
+        );
+        let threads = extent(
+            &self.schedule.threads,
+            levels.threads,
+            partition.over_threads,
+        );
+        let most = turns.most.max(0);
+        let fits = match partition.over_blocks {
+            Some(OverBlocks::Block) => {
+                held.chunk(most, [blocks.max(1), threads]) <= threads * jammed
+            }
+            Some(OverBlocks::Cyclic) | None => ceil(most, threads.max(1)) <= blocks * jammed,
+        };
+        // Products of these are numbers of the type that iterations are counted in.
+        fits && blocks * threads * jammed < 1 << 31
+    }
+}
+
 /// How a loop is shared out.
 pub(crate) struct Shares {
     pub(crate) block: Option<(Dim, crate::schedule::OverBlocks)>,
     pub(crate) thread: Option<Dim>,
     pub(crate) bounds: [Value; 3],
-    pub(crate) unroll: kiln_jit_core::ir::Unroll,
+    pub(crate) unroll: Unroll,
     /// How many iterations a thread executes side by side.
     pub(crate) jammed: u32,
+    /// Whether threads without an iteration execute the last one.
+    pub(crate) padded: bool,
+    pub(crate) once: Once,
 }

@@ -12,7 +12,7 @@
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
 //! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
-//! | `transform`, `jam` | tiles of loops; iterations side by side |
+//! | `transform`, `jam`, `edge` | tiles of loops; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
@@ -32,6 +32,7 @@ mod apply;
 mod banks;
 mod bounds;
 mod dependence;
+mod edge;
 mod emit;
 mod error;
 mod grid;

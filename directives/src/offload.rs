@@ -1,6 +1,6 @@
 //! What the code that `#[offload]` writes refers to: what of slices is on the device, and launches of regions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use kiln_jit_core::args::Arg;
@@ -217,9 +217,19 @@ const REMEMBERED: usize = 256;
 
 #[derive(Debug, Default)]
 struct Made {
-    /// By schedule, and what is known of the arguments if the schedule stages slices.
-    ready: HashMap<(Arc<Schedule>, Vec<Known>), Arc<Scheduled>>,
-    verified: HashSet<(Arc<Schedule>, Vec<Known>)>,
+    kernels: HashMap<For, Arc<Scheduled>>,
+    /// By schedule and what is known of the arguments.
+    verified: HashMap<(Arc<Schedule>, Vec<Known>), Ready>,
+}
+
+/// What a kernel is for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct For {
+    schedule: Arc<Schedule>,
+    /// What is known of the arguments, if the schedule stages slices.
+    known: Vec<Known>,
+    /// Of which loops a thread has one turn at most.
+    once: Vec<bool>,
 }
 
 /// A region of an `#[offload]` function.
@@ -253,35 +263,35 @@ impl Region {
         };
         let schedule = Arc::new(program.schedule(&blocks, &threads));
         let launch = (schedule.clone(), known.to_vec());
-        let stages = schedule.loops.iter().any(|held| !held.shared.is_empty());
-        let key = match stages {
-            true => launch.clone(),
-            false => (schedule.clone(), Vec::new()),
-        };
-        let remembered = |made: &Made| {
-            let scheduled = made.ready.get(&key)?.clone();
-            let (schedule, _) = made.verified.get(&launch)?;
-            Some(Ready {
-                schedule: schedule.clone(),
-                scheduled,
-            })
-        };
+        let remembered = |made: &Made| made.verified.get(&launch).cloned();
         if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let scheduled = Arc::new(program.apply_for(&schedule, known)?);
+        let stages = schedule.loops.iter().any(|held| !held.shared.is_empty());
+        let key = For {
+            schedule: schedule.clone(),
+            known: if stages { known.to_vec() } else { Vec::new() },
+            once: program.turns_once(&schedule, known)?,
+        };
+        let made = |made: &Made| made.kernels.get(&key).cloned();
+        let made = self.made.lock().as_ref().and_then(made);
+        let scheduled = match made {
+            Some(scheduled) => scheduled,
+            None => Arc::new(program.apply_for(&schedule, known)?),
+        };
         let mut made = self.made.lock();
         let made = made.get_or_insert_with(Made::default);
         if made.verified.len() >= REMEMBERED {
             *made = Made::default();
         }
-        let scheduled = made.ready.entry(key).or_insert(scheduled).clone();
-        made.verified.insert(launch);
-        Ok(Ready {
+        let scheduled = made.kernels.entry(key).or_insert(scheduled).clone();
+        let ready = Ready {
             schedule,
             scheduled,
-        })
+        };
+        made.verified.insert(launch, ready.clone());
+        Ok(ready)
     }
 }
 

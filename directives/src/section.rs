@@ -15,6 +15,7 @@ use kiln_jit_core::ir::{Control, Function, Inst, Module, Read as Way, Source, Va
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Atom, Form, Known, Step};
 use crate::banks::padding;
+use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::integer::{Linear, ceil, gcd};
 use crate::program::Program;
@@ -118,6 +119,8 @@ pub struct Section {
     pub(crate) is_within: bool,
     /// Whether the origin, the places of all elements of the box and the slice's length are numbers of 32 bits with a sign.
     pub(crate) is_short: bool,
+    /// Whether lanes without an iteration read elements of the box, too.
+    pub(crate) is_padded: bool,
     /// The loops around, up to the one that stages.
     pub(crate) around: Vec<Inst>,
     /// Of falling strides.
@@ -216,7 +219,7 @@ pub(crate) const MAX_BYTES: u64 = 48 * 1024;
 /// The sections of all slices that a schedule stages, in the order of the loops.
 pub(crate) fn sections(
     program: &Program,
-    schedule: &Schedule,
+    (schedule, edge): (&Schedule, &Edge),
     known: &[Known],
 ) -> Result<Vec<Section>, DirectiveError> {
     if schedule.loops.iter().all(|held| held.shared.is_empty()) {
@@ -226,6 +229,7 @@ pub(crate) fn sections(
     let mut search = Search {
         program,
         schedule,
+        edge,
         affine: Affine::new(program.function(), known),
         found: Vec::new(),
         last_batches: HashMap::new(),
@@ -242,6 +246,7 @@ pub(crate) fn sections(
 struct Search<'p> {
     program: &'p Program,
     schedule: &'p Schedule,
+    edge: &'p Edge,
     affine: Affine<'p>,
     found: Vec<Section>,
     /// By loop around that has as many iterations for each thread: the last turn with which a batch begins.
@@ -374,6 +379,7 @@ impl Search<'_> {
                 is_signed,
                 is_within,
                 is_short,
+                is_padded: self.edge.pads(),
                 around,
                 dims,
                 reads,
@@ -568,8 +574,14 @@ impl Search<'_> {
                 None => (most, threads),
             };
             let level = held.levels.threads;
-            terms.push(term(Ranging::Thread(level), threads.min(share), 1));
-            let side_by_side = i128::from(held.schedule.jammed()).min(ceil(share, threads));
+            // Lanes beyond the end read at their places, too.
+            let is_padded = self.edge.is_padded(held.inst);
+            let (of_threads, of_copies) = match is_padded {
+                true => (threads, i128::MAX),
+                false => (threads.min(share), ceil(share, threads)),
+            };
+            terms.push(term(Ranging::Thread(level), of_threads, 1));
+            let side_by_side = i128::from(held.schedule.jammed()).min(of_copies);
             let spread = match partition.over_blocks {
                 Some(OverBlocks::Cyclic) => blocks,
                 Some(OverBlocks::Block) | None => 1,

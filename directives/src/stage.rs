@@ -2,8 +2,8 @@
 //!
 //! Before each turn all threads of the block come together at a barrier, behind which nobody reads the elements of the
 //! turn before any more. Then they copy the section of each slice to shared memory, neighbours neighbouring elements,
-//! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read. In the
-//! turn the slice's elements are read from there. The index of the slice is checked unless it is proved to be one (`bounds`),
+//! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read; they are zero
+//! where lanes beyond the end of a loop read them (`edge`). In the turn the slice's elements are read from there. The index of the slice is checked unless it is proved to be one (`bounds`),
 //! and the region does not write the slice, so that the elements are those that the sequential program reads.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,6 +16,7 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
+use crate::edge::Edge;
 use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
 use crate::grid::Grid;
@@ -63,7 +64,7 @@ impl Staged {
     /// A program as a schedule stages it.
     pub(crate) fn of(
         program: &Program,
-        schedule: &Schedule,
+        (schedule, edge): (&Schedule, &Edge),
         known: &[Known],
     ) -> Result<Staged, DirectiveError> {
         let mut staged = Staged {
@@ -72,7 +73,7 @@ impl Staged {
             numbers: HashMap::new(),
         };
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
-        for section in sections(program, schedule, known)? {
+        for section in sections(program, (schedule, edge), known)? {
             let number = section.in_loop();
             let inst = program.loops[number].0;
             let barrier = *barriers
@@ -519,17 +520,29 @@ impl Tile {
             let to = self.address(emit, to);
             emit.store(to, value);
         };
-        let is_there = (!self.section.is_within).then(|| {
-            // What is below 0 is no number of the unsigned type that a slice has as its length.
-            let unsigned = match self.section.is_short {
-                true => Type::U32,
-                false => Type::U64,
-            };
-            let len = emit.len(slice);
-            let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
-            emit.compare(CompareOp::Lt, from, len)
+        if self.section.is_within {
+            return copy(emit);
+        }
+        // What is below 0 is no number of the unsigned type that a slice has as its length.
+        let unsigned = match self.section.is_short {
+            true => Type::U32,
+            false => Type::U64,
+        };
+        let len = emit.len(slice);
+        let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
+        let is_there = emit.compare(CompareOp::Lt, from, len);
+        let then = emit.region(copy);
+        if !self.section.is_padded {
+            emit.if_(is_there, then);
+            return;
+        }
+        // Lanes that have no iteration read it.
+        let otherwise = emit.region(|emit| {
+            let zero = emit.value(InstData::Const(Constant::Zero), self.element.ty);
+            let to = self.address(emit, to);
+            emit.store(to, zero);
         });
-        emit.where_(is_there, copy);
+        emit.if_else(is_there, then, otherwise);
     }
 }
 

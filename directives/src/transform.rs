@@ -2,13 +2,15 @@
 //!
 //! A loop with tiles of `n` iterations becomes two. The outer one takes `n` steps at a time and has all that the
 //! schedule says of the loop; the inner one counts from the outer one's index, `0 .. min(n * step, end - index)` by the
-//! loop's step. The order of iterations stays as it is, so that there is nothing to prove, and no number wraps around.
+//! loop's step. The order of iterations stays as it is, so that there is nothing to prove, and no number wraps around. Where
+//! tiles do not fill the loop, the inner one is there twice at last: for whole tiles, and for the one that is shorter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
-    BinaryOp, Constant, Control, Function, Inst, InstData, Region, Type, Unroll, Value,
+    BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Region, Type, Unroll, Value,
+    ValueDef,
 };
 
 use crate::emit::Emit;
@@ -25,6 +27,8 @@ pub(crate) struct Transformed<'p> {
     pub(crate) schedule: Schedule,
     /// By loop: the number of the loop of the program that it was.
     pub(crate) numbers: Vec<usize>,
+    /// Loops within tiles, of which the last one may be shorter.
+    pub(crate) partial: Vec<Inst>,
 }
 
 impl<'p> Transformed<'p> {
@@ -38,6 +42,7 @@ impl<'p> Transformed<'p> {
             program: Cow::Borrowed(program),
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
+            partial: Vec::new(),
         };
         // Those behind keep their numbers.
         for number in (0..schedule.loops.len()).rev() {
@@ -152,6 +157,7 @@ impl<'p> Transformed<'p> {
             unroll: Unroll::Auto,
         };
         insert_before(function, inst, before);
+        self.partial.push(inner_loop);
         let program = self.program.to_mut();
         program
             .loops
@@ -210,6 +216,48 @@ fn end_in_tile(
     let ahead = emit.binary(BinaryOp::Sub, end, index);
     let ahead = emit.cast(ahead, counted);
     emit.binary(BinaryOp::Min, most, ahead)
+}
+
+/// Makes two of a loop within a tile that may be shorter: where it is not, the number of its turns is known.
+pub(crate) fn split_off_whole(function: &mut Function, inst: Inst) {
+    let InstData::For { end, body, .. } = function.insts[inst].data else {
+        return;
+    };
+    let mut meets = false;
+    function.walk(body, &mut |_, inner| {
+        meets |= function.insts[inner].data.is_barrier()
+    });
+    let ValueDef::Inst(least) = function.values[end].def else {
+        return;
+    };
+    let InstData::Binary {
+        op: BinaryOp::Min,
+        args: [most, ahead],
+    } = function.insts[least].data
+    else {
+        return;
+    };
+    if meets {
+        return;
+    }
+    let (region, at) = (region_of(function, inst), function.insts[inst].location);
+    let whole = function.copy_inst(inst).inst;
+    if let InstData::For { end, .. } = &mut function.insts[whole].data {
+        *end = most;
+    }
+    if let InstData::For { unroll, .. } = &mut function.insts[inst].data {
+        // The last tile's code is to be short.
+        *unroll = Unroll::Never;
+    }
+    let mut emit = Emit::new(function, at);
+    let is_whole = emit.compare(CompareOp::Ge, ahead, most);
+    let [then, otherwise] = [whole, inst].map(|held| emit.region(|inner| inner.list.push(held)));
+    emit.if_else(is_whole, then, otherwise);
+    let list = emit.list;
+    let insts = &mut function.regions[region].insts;
+    if let Some(place) = insts.iter().position(|&held| held == inst) {
+        insts.splice(place..=place, list);
+    }
 }
 
 /// Whether a loop with this body is ended from within, or one around it ended or continued.
