@@ -1,14 +1,15 @@
 //! A program under a schedule: what each thread of the grid executes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use kiln_jit_core::ir::{
-    Constant, FuncId, Function, Inst, InstData, Location, Module, Region, Type, Unroll, Value,
+    Constant, Control, FuncId, Function, Inst, InstData, Location, Module, Region, Type, Unroll,
+    Value,
 };
 use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
-use crate::affine::{Affine, Known};
+use crate::affine::Known;
 use crate::bounds;
 use crate::edge::Edge;
 use crate::emit::Emit;
@@ -16,9 +17,10 @@ use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
 use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
+use crate::once::{Once, once};
 use crate::program::Program;
-use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule};
-use crate::stage::{Stage, Staged, for_arguments};
+use crate::schedule::{LoopSchedule, Partition, Schedule};
+use crate::stage::{Staged, for_arguments};
 use crate::transform::{Transformed, replace, split_off_whole};
 use crate::uniform::{Uniform, base_of};
 
@@ -69,11 +71,27 @@ fn distributed(
     let launched = (&mut grid, threads.hardware);
     start.extend(staged.assert_launch((schedule, known), launched));
     staged.redirect(&grid);
-    let Staged {
-        program,
-        stages,
-        numbers,
-    } = &staged;
+    let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
+    let function = &mut module.functions[program.kernel];
+    let body = function.body;
+    function.regions[body].insts.splice(0..0, start);
+    let extents = blocks.linear.iter().chain(&threads.linear);
+    Ok(Applied {
+        module,
+        grid: blocks.hardware,
+        block: threads.hardware,
+        extents: extents.flatten().copied().collect(),
+    })
+}
+
+/// The module in which a thread executes its iterations.
+fn rewritten(
+    staged: &Staged,
+    transformed: &Transformed<'_>,
+    grid: &Grid,
+    (edge, once_each): (&Edge, &HashSet<Inst>),
+) -> Result<Module, DirectiveError> {
+    let (program, schedule) = (&staged.program, &transformed.schedule);
     let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();
     let uniform = Uniform::of(program, schedule, &places);
     crate::levels::check(program, schedule, &uniform)?;
@@ -82,33 +100,22 @@ fn distributed(
     let mut rewrite = Rewrite {
         program,
         schedule,
+        staged,
         uniform: &uniform,
-        grid: &grid,
-        edge: &edge,
-        once_each: &once,
+        grid,
+        edge,
+        once_each,
         partial: &transformed.partial,
         module,
         kernel: program.kernel,
-        stages,
         firsts: HashMap::new(),
         apart: HashSet::new(),
         before: HashMap::new(),
-        numbers,
         jams: Vec::new(),
         once: HashSet::new(),
     };
     rewrite.region(body, Levels::default(), None)?;
-    let mut module = rewrite.jammed()?;
-    module.functions[program.kernel].regions[body]
-        .insts
-        .splice(0..0, start);
-    let extents = blocks.linear.iter().chain(&threads.linear);
-    Ok(Applied {
-        module,
-        grid: blocks.hardware,
-        block: threads.hardware,
-        extents: extents.flatten().copied().collect(),
-    })
+    rewrite.jammed()
 }
 
 /// Refuses a schedule of another program.
@@ -149,6 +156,9 @@ impl Levels {
 pub(crate) struct Rewrite<'p> {
     pub(crate) program: &'p Program,
     pub(crate) schedule: &'p Schedule,
+    /// What is staged behind barriers, and by loop whose iterations are executed side by side the number of the one among
+    /// them.
+    pub(crate) staged: &'p Staged,
     pub(crate) uniform: &'p Uniform,
     pub(crate) grid: &'p Grid,
     /// What is executed beyond the ends of loops.
@@ -159,16 +169,12 @@ pub(crate) struct Rewrite<'p> {
     partial: &'p [Inst],
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
-    /// What is staged behind barriers.
-    pub(crate) stages: &'p BTreeMap<Inst, Stage>,
     /// By distributed loop around: the index that the block's first thread has.
     pub(crate) firsts: HashMap<Inst, Value>,
     /// Values that are new and that threads of a block may have different.
     pub(crate) apart: HashSet<Value>,
     /// What has to be written before an instruction.
     pub(crate) before: HashMap<Inst, Vec<Inst>>,
-    /// By loop whose iterations are executed side by side: the number of the one among them.
-    numbers: &'p HashMap<Inst, Value>,
     /// Loops whose iterations are executed side by side, inner ones first.
     jams: Vec<Jam>,
     /// What fills shared memory.
@@ -224,7 +230,7 @@ impl Rewrite<'_> {
         let mut list = Vec::with_capacity(insts.len());
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
-            if let Some(stage) = self.stages.get(&inst) {
+            if let Some(stage) = self.staged.stages.get(&inst) {
                 let fill = self.fill(inst, stage);
                 self.once.extend(fill.iter().copied());
                 list.extend(fill);
@@ -359,7 +365,7 @@ impl Rewrite<'_> {
         self.jams.extend(written.map(|&written| Jam {
             inst: written,
             count: held.jammed(),
-            number: self.numbers.get(&inst).copied(),
+            number: self.staged.numbers.get(&inst).copied(),
             guard: is_copy,
             once: shares.once != Once::No,
         }));
@@ -385,7 +391,7 @@ impl Rewrite<'_> {
             jammed: held.jammed(),
             padded: self.edge.is_padded(inst),
             once: match self.once_each.contains(&inst) {
-                true if self.stages.is_empty() => Once::Asserted,
+                true if self.staged.stages.is_empty() => Once::Asserted,
                 true => Once::Known,
                 false => Once::No,
             },
@@ -395,14 +401,12 @@ impl Rewrite<'_> {
     /// Whether each thread has full groups of a loop, as is known by its numbers.
     fn fills(&mut self, list: &[Inst], turn: &Turn, held: LoopSchedule) -> bool {
         let function = &mut self.module.functions[self.kernel];
-        let Some(&InstData::For {
-            start, end, step, ..
-        }) = list.last().map(|&inst| &function.insts[inst].data)
-        else {
+        let written = list.last().map(|&inst| function.insts[inst].data.control());
+        let Some(Control::For { bounds, .. }) = written else {
             return false;
         };
         let emit = Emit::new(function, Location::unknown());
-        let numbers = [start, end, step].map(|bound| emit.number(bound));
+        let numbers = bounds.map(|bound| emit.number(bound));
         let [Some(start), Some(end), Some(step @ 1..)] = numbers else {
             return false;
         };
@@ -507,85 +511,8 @@ pub(crate) struct Turn {
 #[derive(Copy, Clone, Debug)]
 pub(crate) struct Guard {
     pub(crate) holds: Value,
-    /// Whether it is around what [`Edge`] has closed alone.
+    /// Whether the condition is around what [`Edge`] has closed alone.
     pub(crate) is_open: bool,
-}
-
-/// Whether a thread has one turn of a loop at most, or one group of them.
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Once {
-    /// It may have more.
-    No,
-    /// In the launches that the kernel is for.
-    Known,
-    /// A launch in which it has more is to be ended.
-    Asserted,
-}
-
-/// The loops of which a thread has one group of iterations at most, in a launch with such arguments.
-pub(crate) fn once(program: &Program, schedule: &Schedule, known: &[Known]) -> HashSet<Inst> {
-    let mut affine = Affine::new(program.function(), known);
-    let mut search = OnceSearch {
-        program,
-        schedule,
-        affine: &mut affine,
-        found: HashSet::new(),
-    };
-    search.region(program.function().body, Levels::default());
-    search.found
-}
-
-struct OnceSearch<'a, 'p> {
-    program: &'p Program,
-    schedule: &'a Schedule,
-    affine: &'a mut Affine<'p>,
-    found: HashSet<Inst>,
-}
-
-impl OnceSearch<'_, '_> {
-    fn region(&mut self, region: Region, levels: Levels) {
-        let function = self.program.function();
-        for &inst in &function.regions[region].insts {
-            let number = self.program.number_of(inst);
-            let held = number.map_or_else(Default::default, |number| self.schedule.loops[number]);
-            if held.partition.is_some() && self.is_once(inst, held, levels) {
-                self.found.insert(inst);
-            }
-            for region in function.insts[inst].data.regions() {
-                self.region(region, levels.within(held.partition));
-            }
-        }
-    }
-
-    fn is_once(&mut self, inst: Inst, held: LoopSchedule, levels: Levels) -> bool {
-        let Some(turns) = self.affine.turns(inst) else {
-            return false;
-        };
-        let extent = |dims: &[u32], level: usize, is_over: bool| {
-            let extent = dims.get(level).filter(|_| is_over);
-            extent.map_or(1, |&extent| i128::from(extent))
-        };
-        let (partition, jammed) = (held.partition, i128::from(held.jammed()));
-        let blocks = extent(
-            &self.schedule.blocks,
-            levels.blocks,
-            partition.over_blocks.is_some(),
-        );
-        let threads = extent(
-            &self.schedule.threads,
-            levels.threads,
-            partition.over_threads,
-        );
-        let most = turns.most.max(0);
-        let fits = match partition.over_blocks {
-            Some(OverBlocks::Block) => {
-                held.chunk(most, [blocks.max(1), threads]) <= threads * jammed
-            }
-            Some(OverBlocks::Cyclic) | None => ceil(most, threads.max(1)) <= blocks * jammed,
-        };
-        // Products of these are numbers of the type that iterations are counted in.
-        fits && blocks * threads * jammed < 1 << 31
-    }
 }
 
 /// How a loop is shared out.

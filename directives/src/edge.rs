@@ -93,7 +93,8 @@ fn staged(program: &Program, schedule: &Schedule) -> HashSet<Inst> {
         }
         for region in function.insts[inst].data.regions() {
             function.walk(region, &mut |_, inner| {
-                if let InstData::Load { ptr, .. } = function.insts[inner].data
+                let facts = function.insts[inner].data.facts(&program.module.intrinsics);
+                if let Source::Memory { ptr, .. } = facts.source
                     && slices.contains(&base_of(function, ptr))
                 {
                     staged.insert(inner);
@@ -146,7 +147,7 @@ impl Search<'_> {
         let is_singular = self.program.singular.contains_key(&inst);
         let is_closed = match data.control() {
             _ if of_closed || is_singular => true,
-            Control::If { .. } => chosen_differs(self.function, inst) && (differs || chosen),
+            Control::If { .. } => chosen_differs(self.program, inst) && (differs || chosen),
             Control::For { .. } => differs || chosen,
             Control::Loop { body } => chosen || self.chooses(body),
             Control::Leave { .. } | Control::Return { .. } => chosen,
@@ -196,10 +197,7 @@ impl Search<'_> {
             return false;
         }
         let facts = node.data.facts(&self.program.module.intrinsics);
-        let indexes = matches!(
-            node.data,
-            InstData::SliceIndex { .. } | InstData::ElementPtr { .. }
-        );
+        let indexes = node.data.access().is_some();
         let is_pure = !facts.writes && !facts.assumes && !facts.steers && !facts.meets;
         match facts.source {
             _ if node.data.is_local() || node.data.is_barrier() => return false,
@@ -265,20 +263,20 @@ impl Search<'_> {
     }
 }
 
-/// Whether it matters which way an `if` goes, besides for variables: what it holds indexes, reads, repeats or leaves.
-fn chosen_differs(function: &Function, inst: Inst) -> bool {
-    let matters = |data: &InstData| {
-        let is_plain = data.var_use().is_some() || data.constant().is_some();
-        let computes = matches!(
-            data,
-            InstData::Unary { .. }
-                | InstData::Binary { .. }
-                | InstData::Compare { .. }
-                | InstData::Select { .. }
-                | InstData::Cast { .. }
-                | InstData::If { .. }
-        );
-        !is_plain && !computes
+/// Whether more than variables depends on which way an `if` goes: what is in it indexes, reads, repeats or leaves.
+fn chosen_differs(program: &Program, inst: Inst) -> bool {
+    let function = program.function();
+    let matters = |data: &InstData| match data.control() {
+        Control::If { .. } => false,
+        Control::Next => {
+            let facts = data.facts(&program.module.intrinsics);
+            let computes = matches!(facts.source, Source::Operands) && data.access().is_none();
+            !computes && data.var_use().is_none()
+        }
+        Control::Loop { .. }
+        | Control::For { .. }
+        | Control::Leave { .. }
+        | Control::Return { .. } => true,
     };
     let mut found = false;
     for region in function.insts[inst].data.regions() {

@@ -165,14 +165,7 @@ impl Jammer<'_> {
             }
         }
         let list = emit.list;
-        let own = function.regions[body].insts.clone();
-        replace(
-            function,
-            &HashMap::from([(index, copies.iterations[0])]),
-            &own,
-        );
-        let mut others = self.others(jam, &copies);
-        self.region(body, &mut others)?;
+        self.copies_in(jam, body, &copies)?;
         let function = self.function();
         let jammed = std::mem::take(&mut function.regions[body].insts);
         function.regions[group_body].insts.extend(jammed);
@@ -181,6 +174,19 @@ impl Jammer<'_> {
         let place = place.expect("the loop is in its region");
         insts.splice(place..=place, list);
         Ok(())
+    }
+
+    /// Writes what is in a loop's body for all copies.
+    fn copies_in(&mut self, jam: Jam, body: Region, copies: &Copies) -> Result<(), DirectiveError> {
+        let function = self.function();
+        let Some(index) = function.insts[jam.inst].data.index() else {
+            unreachable!("a loop of what a thread executes is a `for`");
+        };
+        let own = function.regions[body].insts.clone();
+        let first = HashMap::from([(index, copies.iterations[0])]);
+        replace(function, &first, &own);
+        let mut others = self.others(jam, copies);
+        self.region(body, &mut others)
     }
 
     /// What iterations after the first have of their own.

@@ -6,9 +6,10 @@ use kiln_jit_core::ir::Module;
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
-use crate::apply::{Applied, apply, once};
+use crate::apply::{Applied, apply};
 use crate::edge::Edge;
 use crate::error::DirectiveError;
+use crate::once::once;
 use crate::program::{Program, is_region};
 use crate::schedule::Schedule;
 use crate::section::Section;

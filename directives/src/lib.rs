@@ -11,7 +11,7 @@
 //! | `program` | a region, and what its marks say |
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
-//! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
+//! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
 //! | `transform`, `jam`, `edge` | tiles of loops; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
@@ -43,6 +43,7 @@ mod levels;
 pub mod marks;
 mod meeting;
 mod offload;
+mod once;
 mod owner;
 mod private;
 mod program;

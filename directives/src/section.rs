@@ -532,6 +532,24 @@ impl Search<'_> {
         (form.is_exact() || form.is_signed() && is_short).then_some(form)
     }
 
+    /// How many blocks and threads a loop is distributed over.
+    fn extents(&self, held: &Around) -> [i128; 2] {
+        let extent = |dims: &[u32], level: usize, is_over: bool| {
+            let extent = dims.get(level).filter(|_| is_over);
+            extent.map_or(1, |&extent| i128::from(extent).max(1))
+        };
+        let (partition, levels) = (held.schedule.partition, held.levels);
+        let over_blocks = partition.over_blocks.is_some();
+        [
+            extent(&self.schedule.blocks, levels.blocks, over_blocks),
+            extent(
+                &self.schedule.threads,
+                levels.threads,
+                partition.over_threads,
+            ),
+        ]
+    }
+
     /// What ranges of a loop, and how far, in turns of it; of a loop around that is not distributed over threads, only
     /// iterations side by side.
     fn ranging(&mut self, held: &Around, is_around: bool) -> Vec<Term> {
@@ -550,20 +568,7 @@ impl Search<'_> {
             terms.push(term(Ranging::Turn { inst, step }, most, 1));
         } else {
             let partition = held.schedule.partition;
-            let extent = |dims: &[u32], level: usize, is_over: bool| {
-                let extent = dims.get(level).filter(|_| is_over);
-                extent.map_or(1, |&extent| i128::from(extent).max(1))
-            };
-            let blocks = extent(
-                &self.schedule.blocks,
-                held.levels.blocks,
-                partition.over_blocks.is_some(),
-            );
-            let threads = extent(
-                &self.schedule.threads,
-                held.levels.threads,
-                partition.over_threads,
-            );
+            let [blocks, threads] = self.extents(held);
             let (share, apart) = match partition.over_blocks {
                 Some(OverBlocks::Block) => {
                     let chunk = held.schedule.chunk(most, [blocks, threads]);

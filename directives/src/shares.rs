@@ -24,9 +24,10 @@
 
 use kiln_jit_core::ir::{BinaryOp, CompareOp, Constant, Region, Type, Unroll, Value};
 
-use crate::apply::{Once, Shares, Turn};
+use crate::apply::{Shares, Turn};
 use crate::emit::Emit;
 use crate::grid::Dim;
+use crate::once::Once;
 use crate::schedule::OverBlocks;
 use crate::transform::unsigned;
 

@@ -54,10 +54,9 @@ impl<'p> Transformed<'p> {
             if held.unroll != Unroll::Auto {
                 let inner = number + usize::from(held.tile.is_some());
                 let inst = transformed.program.loops[inner].0;
-                let data = &mut transformed.function().insts[inst].data;
-                if let InstData::For { unroll, .. } = data {
+                change_loop(transformed.function(), inst, |_, unroll| {
                     *unroll = held.unroll;
-                }
+                });
             }
         }
         Ok(transformed)
@@ -220,35 +219,21 @@ fn end_in_tile(
 
 /// Makes two of a loop within a tile that may be shorter: where it is not, the number of its turns is known.
 pub(crate) fn split_off_whole(function: &mut Function, inst: Inst) {
-    let InstData::For { end, body, .. } = function.insts[inst].data else {
+    let Control::For { bounds, body, .. } = function.insts[inst].data.control() else {
         return;
     };
     let mut meets = false;
     function.walk(body, &mut |_, inner| {
         meets |= function.insts[inner].data.is_barrier()
     });
-    let ValueDef::Inst(least) = function.values[end].def else {
+    let Some([most, ahead]) = least_of(function, bounds[1]).filter(|_| !meets) else {
         return;
     };
-    let InstData::Binary {
-        op: BinaryOp::Min,
-        args: [most, ahead],
-    } = function.insts[least].data
-    else {
-        return;
-    };
-    if meets {
-        return;
-    }
     let (region, at) = (region_of(function, inst), function.insts[inst].location);
     let whole = function.copy_inst(inst).inst;
-    if let InstData::For { end, .. } = &mut function.insts[whole].data {
-        *end = most;
-    }
-    if let InstData::For { unroll, .. } = &mut function.insts[inst].data {
-        // The last tile's code is to be short.
-        *unroll = Unroll::Never;
-    }
+    change_loop(function, whole, |end, _| *end = most);
+    // The last tile's code is to be short.
+    change_loop(function, inst, |_, unroll| *unroll = Unroll::Never);
     let mut emit = Emit::new(function, at);
     let is_whole = emit.compare(CompareOp::Ge, ahead, most);
     let [then, otherwise] = [whole, inst].map(|held| emit.region(|inner| inner.list.push(held)));
@@ -257,6 +242,27 @@ pub(crate) fn split_off_whole(function: &mut Function, inst: Inst) {
     let insts = &mut function.regions[region].insts;
     if let Some(place) = insts.iter().position(|&held| held == inst) {
         insts.splice(place..=place, list);
+    }
+}
+
+/// The two values of which another one is the smaller.
+fn least_of(function: &Function, value: Value) -> Option<[Value; 2]> {
+    let ValueDef::Inst(made) = function.values[value].def else {
+        return None;
+    };
+    match function.insts[made].data {
+        InstData::Binary {
+            op: BinaryOp::Min,
+            args,
+        } => Some(args),
+        _ => None,
+    }
+}
+
+/// Changes where a `for` ends, or how often its body is written.
+fn change_loop(function: &mut Function, inst: Inst, change: impl FnOnce(&mut Value, &mut Unroll)) {
+    if let InstData::For { end, unroll, .. } = &mut function.insts[inst].data {
+        change(end, unroll);
     }
 }
 
