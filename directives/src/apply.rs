@@ -42,7 +42,7 @@ pub(crate) fn apply(
 ) -> Result<Applied, DirectiveError> {
     check_loops(program, schedule)?;
     // A kernel that stages is for these arguments alone, and says so.
-    match schedule.loops.iter().any(|held| !held.shared.is_empty()) {
+    match schedule.loops.iter().any(|held| held.is_for_arguments()) {
         true => distributed(&for_arguments(program, known), schedule, known),
         false => distributed(program, schedule, known),
     }
@@ -61,7 +61,8 @@ fn distributed(
     );
     let edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
-    let mut staged = Staged::of(program, (schedule, &edge), known)?;
+    let reduced = (known, &transformed.reduced);
+    let mut staged = Staged::of(program, (schedule, &edge), reduced)?;
     if !staged.stages.is_empty() {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
@@ -231,7 +232,7 @@ impl Rewrite<'_> {
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
             if let Some(stage) = self.staged.stages.get(&inst) {
-                let fill = self.fill(inst, stage);
+                let fill = self.fill(inst, stage, &self.staged.own);
                 self.once.extend(fill.iter().copied());
                 list.extend(fill);
                 continue;

@@ -100,6 +100,16 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A slice that a loop does not reduce.
+    #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
+    Reduction {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// A loop that cannot be transformed as it is said.
     #[error("{}", error_text!("{place}: `{clause}` cannot be done: {problem}"))]
     Transformation {

@@ -78,8 +78,10 @@ impl Program {
         // What is staged brings barriers.
         let edge = Edge::of(&transformed.program, &transformed.schedule);
         let scheduled = (&transformed.schedule, &edge);
-        let staged = Staged::of(&transformed.program, scheduled, known)?;
-        let checked = crate::dependence::check(&staged.program, &transformed.schedule, known);
+        let reduced = &transformed.reduced;
+        let staged = Staged::of(&transformed.program, scheduled, (known, reduced))?;
+        let checked =
+            crate::dependence::check(&staged.program, &transformed.schedule, known, reduced);
         // The schedule in the text is the one that was given.
         checked.map_err(|error| error.under(schedule))
     }

@@ -19,6 +19,7 @@
 //! | `bounds` | indices that are below the slice's length |
 //! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
 //! | `private` | variables that iterations hand on |
+//! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
 //! | `error` | what is refused |
@@ -47,6 +48,7 @@ mod once;
 mod owner;
 mod private;
 mod program;
+mod reduce;
 mod schedule;
 mod section;
 mod shares;

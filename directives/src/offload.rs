@@ -268,7 +268,7 @@ impl Region {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let stages = schedule.loops.iter().any(|held| !held.shared.is_empty());
+        let stages = schedule.loops.iter().any(|held| held.is_for_arguments());
         let key = For {
             schedule: schedule.clone(),
             known: if stages { known.to_vec() } else { Vec::new() },

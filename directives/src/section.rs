@@ -63,6 +63,8 @@ pub(crate) struct Read {
     pub(crate) load: Inst,
     /// Along each dimension.
     pub(crate) places: Vec<Place>,
+    /// The index, which is the place of a read of a slice that is staged whole.
+    pub(crate) whole: Option<Value>,
 }
 
 /// A dimension of a box: the first place from the origin on, how many there are, and how many elements are from one to
@@ -119,6 +121,8 @@ pub struct Section {
     pub(crate) is_within: bool,
     /// Whether the origin, the places of all elements of the box and the slice's length are numbers of 32 bits with a sign.
     pub(crate) is_short: bool,
+    /// Whether these are all elements of the slice, and reads' indices any.
+    pub(crate) is_whole: bool,
     /// Whether lanes without an iteration read elements of the box, too.
     pub(crate) is_padded: bool,
     /// The loops around, up to the one that stages.
@@ -267,6 +271,9 @@ struct Sum {
 const NOT_AFFINE: &str = "an index of it is not a sum of the loops' counters times numbers: stage slices whose indices \
                           are, and let `Program::apply_for` know the numbers of the launch";
 
+const NOT_READ: &str = "nothing in the loop reads an element of it: take it out of the clause";
+const STAGED_AROUND: &str = "a loop around stages it, too: take it out of one of the clauses";
+
 impl Search<'_> {
     fn refuse(&self, at: Inst, slice: &str, problem: &'static str) -> DirectiveError {
         DirectiveError::Shared {
@@ -303,31 +310,96 @@ impl Search<'_> {
             ));
         }
         let is_within = |access: &&Access| access.loops.iter().any(|held| held.inst == inst);
-        let mut sums = Vec::new();
         let own = accesses.all.iter().filter(|access| access.base == slice);
-        for access in own.filter(is_within) {
+        let own = own.filter(is_within);
+        if self.schedule.loops[number].whole.contains(param) {
+            return self.whole(own.collect(), (number, inst), slice, name);
+        }
+        let mut sums = Vec::new();
+        for access in own {
             let sum = self.sum(access, inst);
             sums.push(sum.map_err(|problem| self.refuse(access.inst, name, problem))?);
         }
         if sums.is_empty() {
-            return Err(self.refuse(
-                inst,
-                name,
-                "nothing in the loop reads an element of it: take it out of the clause",
-            ));
+            return Err(self.refuse(inst, name, NOT_READ));
         }
         let taken = |sum: &&Sum| {
             let mut reads = self.found.iter().flat_map(|section| &section.reads);
             reads.any(|read| read.load == sum.load)
         };
         if sums.iter().find(taken).is_some() {
-            return Err(self.refuse(
-                inst,
-                name,
-                "a loop around stages it, too: take it out of one of the clauses",
-            ));
+            return Err(self.refuse(inst, name, STAGED_AROUND));
         }
         self.add(sums, (number, inst), slice, name)
+    }
+
+    /// Adds the section of a slice that is staged whole.
+    fn whole(
+        &mut self,
+        accesses: Vec<&Access>,
+        (number, inst): (usize, Inst),
+        slice: Value,
+        name: &str,
+    ) -> Result<(), DirectiveError> {
+        let Some(length) = self.affine.length(slice) else {
+            let problem = "how many elements it has is not known: let `Program::apply_for` know the lengths of the launch";
+            return Err(self.refuse(inst, name, problem));
+        };
+        let size = self.element_bytes(slice);
+        if length
+            .checked_mul(size)
+            .is_none_or(|bytes| bytes > MAX_BYTES.into())
+        {
+            let problem = "it has too many elements for shared memory: stage what a turn reads, by `copyin(a)` without `[..]`";
+            return Err(self.refuse(inst, name, problem));
+        }
+        let mut reads = Vec::new();
+        for access in accesses {
+            let index = self.index(access);
+            let index = index.map_err(|problem| self.refuse(access.inst, name, problem))?;
+            let mut found = self.found.iter().flat_map(|section| &section.reads);
+            if found.any(|read| read.load == access.inst) {
+                return Err(self.refuse(inst, name, STAGED_AROUND));
+            }
+            reads.push(Read {
+                load: access.inst,
+                places: Vec::new(),
+                whole: Some(index),
+            });
+        }
+        let Some(index) = reads.first().and_then(|read| read.whole) else {
+            return Err(self.refuse(inst, name, NOT_READ));
+        };
+        self.found.push(Section {
+            name: name.to_owned(),
+            number,
+            element_bytes: size,
+            padding: 0,
+            slice,
+            index,
+            is_signed: false,
+            is_within: true,
+            is_short: length < 1 << 31,
+            is_whole: true,
+            is_padded: false,
+            around: Vec::new(),
+            dims: vec![Dimension {
+                first: 0,
+                extent: length,
+                stride: 1,
+            }],
+            reads,
+        });
+        Ok(())
+    }
+
+    /// The bytes of an element of a slice.
+    fn element_bytes(&self, slice: Value) -> i128 {
+        let types = &self.program.module.types;
+        let element = types.as_slice(self.program.function().type_of(slice));
+        let layout = element.and_then(|(address, _)| types.layout(address.pointee));
+        let layout = layout.expect("what is read by index is a slice of values");
+        layout.size.into()
     }
 
     /// Adds the sections of reads: one for those whose origins differ by a number.
@@ -338,13 +410,7 @@ impl Search<'_> {
         slice: Value,
         name: &str,
     ) -> Result<(), DirectiveError> {
-        let types = &self.program.module.types;
-        let function = self.program.function();
-        let element = types.as_slice(function.type_of(slice));
-        let layout = element.and_then(|(address, _)| types.layout(address.pointee));
-        let size = layout
-            .expect("what is read by index is a slice of values")
-            .size;
+        let size = self.element_bytes(slice);
         while !sums.is_empty() {
             let origin = sums[0].origin.clone();
             let is_like = |sum: &Sum| {
@@ -364,7 +430,7 @@ impl Search<'_> {
             let len = dims
                 .iter()
                 .try_fold(1i128, |len, dim| len.checked_mul(dim.extent));
-            let bytes = len.and_then(|len| len.checked_mul(size.into()));
+            let bytes = len.and_then(|len| len.checked_mul(size));
             if bytes.is_none_or(|bytes| bytes > MAX_BYTES.into()) {
                 return Err(self.refuse(inst, name, too_large));
             }
@@ -372,13 +438,14 @@ impl Search<'_> {
             let mut section = Section {
                 name: name.to_owned(),
                 number,
-                element_bytes: size.into(),
+                element_bytes: size,
                 padding: 0,
                 slice,
                 index,
                 is_signed,
                 is_within,
                 is_short,
+                is_whole: false,
                 is_padded: self.edge.pads(),
                 around,
                 dims,
@@ -683,8 +750,11 @@ fn boxed(sums: Vec<Sum>, origin: &Linear) -> Option<(Vec<Dimension>, Vec<Read>)>
                 .terms
                 .push(Term { factor, ..term });
         }
-        let load = sum.load;
-        Read { load, places }
+        Read {
+            load: sum.load,
+            places,
+            whole: None,
+        }
     });
     let mut reads: Vec<Read> = reads.collect();
     merge(&mut strides, &mut reads);

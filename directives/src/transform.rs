@@ -16,6 +16,7 @@ use kiln_jit_core::ir::{
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::program::Program;
+use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
 
 /// The most iterations that are executed side by side: each is written out.
@@ -27,6 +28,8 @@ pub(crate) struct Transformed<'p> {
     pub(crate) schedule: Schedule,
     /// By loop: the number of the loop of the program that it was.
     pub(crate) numbers: Vec<usize>,
+    /// What loops reduce.
+    pub(crate) reduced: Reduced,
     /// Loops within tiles, of which the last one may be shorter.
     pub(crate) partial: Vec<Inst>,
 }
@@ -42,8 +45,12 @@ impl<'p> Transformed<'p> {
             program: Cow::Borrowed(program),
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
+            reduced: Reduced::new(),
             partial: Vec::new(),
         };
+        if schedule.loops.iter().any(|held| !held.reduction.is_empty()) {
+            transformed.reduced = reduce(transformed.program.to_mut(), schedule)?;
+        }
         // Those behind keep their numbers.
         for number in (0..schedule.loops.len()).rev() {
             let held = schedule.loops[number];

@@ -7,7 +7,9 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Block, Error, Expr, Result, Stmt, Type, parse_quote};
 
 use crate::capture::{Captures, Kind, Variables};
-use crate::clauses::{Directive, Grid, Shared, Transform, directive, is_directive};
+use crate::clauses::{
+    Directive, Grid, Partition, Shared, Staged, Transform, directive, is_directive,
+};
 use crate::sequential::{attributes_of, is_barrier};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
@@ -162,7 +164,7 @@ impl<'c> Marks<'c> {
                 return None;
             }
         };
-        for slice in &held.slices {
+        for Staged { slice, .. } in &held.slices {
             let name = slice.to_string();
             let used = self.captures.used.get(&name);
             let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
@@ -177,6 +179,19 @@ impl<'c> Marks<'c> {
             }
         }
         Some(held.marks())
+    }
+
+    /// Refuses to reduce what is no slice that the region writes.
+    fn reduction(&mut self, partition: &Partition) {
+        for slice in &partition.reduction {
+            let name = slice.to_string();
+            let used = self.captures.used.get(&name);
+            let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
+            if !used.is_some_and(|used| used.writes) {
+                let message = "the region writes no slice of this name: a reduction is of elements, `sums[i] += x[i]`";
+                self.refuse(slice, message);
+            }
+        }
     }
 
     /// The marks of a loop's directive `loop_transform`.
@@ -263,6 +278,7 @@ impl<'c> Marks<'c> {
                 None
             }
             (Directive::Partition(partition), Expr::ForLoop(_)) => {
+                self.reduction(&partition);
                 let marks = partition.marks();
                 visit_mut::visit_expr_mut(self, expr);
                 Some(parse_quote!({ #marks #staged #expr }))
