@@ -1036,7 +1036,8 @@ fn reductions_have_texts() -> kiln::Result<()> {
     program.verify(&schedule, &KNOWN)?;
     let other = text.replace("reduction(0)", "reduction(7)").parse()?;
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
-    expect!["tests/directives.rs:1028:9: `7` cannot be reduced: the region has no such parameter"].assert_eq(&refused.to_string());
+    expect!["tests/directives.rs:1028:9: `7` cannot be reduced: the region has no such parameter"]
+        .assert_eq(&refused.to_string());
     let wrong: Result<Schedule, _> = text.replace("whole", "half").parse();
     assert!(wrong.is_err());
     Ok(())

@@ -12,7 +12,8 @@
 use std::collections::HashSet;
 
 use kiln_jit_core::ir::{
-    Control, Effects, Function, Inst, InstData, Read, Region, Source, Value, ValueDef, Var, VarUse,
+    Control, Effects, Function, Inst, InstData, Module, Read, Region, Source, Value, ValueDef, Var,
+    VarUse,
 };
 
 use crate::accesses::{is_constant, is_local};
@@ -377,23 +378,36 @@ impl Loops<'_> {
                 .result
                 .filter(|&value| types.has_references(function.type_of(value)));
             if let Some(reference) = reference.filter(|_| is_closed) {
-                let behind = insts[place + 1..]
-                    .iter()
-                    .skip_while(|&&next| self.stays(next));
-                let uses = |&inst: &Inst| uses(function, inst, reference);
-                return behind.copied().any(|inst| uses(&inst));
+                let mut run = vec![inst];
+                let stays = |&&next: &&Inst| {
+                    let closed = self.closed.contains(&next);
+                    run.extend(closed.then_some(next));
+                    closed || moves_before(&self.program.module, function, next, &run)
+                };
+                let mut behind = insts[place + 1..].iter().skip_while(stays);
+                return behind.any(|&inst| uses(function, inst, reference));
             }
             let mut inner = node.data.regions().into_iter();
             !is_closed && inner.any(|region| self.keeps_references(region))
         })
     }
+}
 
-    /// Whether closed parts before and behind an instruction stay together.
-    fn stays(&self, inst: Inst) -> bool {
-        let data = &self.program.function().insts[inst].data;
-        let facts = data.facts(&self.program.module.intrinsics);
-        let computes = data.regions().is_empty() && matches!(facts.source, Source::Operands);
-        self.closed.contains(&inst) || computes && !facts.meets
+/// Whether an instruction that is not closed may come before some that are: what is closed at both sides of it stays together.
+pub(crate) fn moves_before(module: &Module, function: &Function, inst: Inst, run: &[Inst]) -> bool {
+    let data = &function.insts[inst].data;
+    let facts = data.facts(&module.intrinsics);
+    match facts.source {
+        _ if !data.regions().is_empty() || facts.meets || facts.writes => false,
+        Source::Operands | Source::Row(_) => true,
+        Source::Variable(var) => {
+            let sets =
+                |data: &InstData| matches!(data.var_use(), Some(VarUse::Set(set, _)) if set == var);
+            !run.iter().any(|&inst| holds(function, inst, sets))
+        }
+        // What the thread has to itself the others may write.
+        Source::Memory { ptr, .. } => !is_local(function, base_of(function, ptr)),
+        Source::None | Source::Own | Source::Execution | Source::Callee => false,
     }
 }
 

@@ -9,14 +9,12 @@
 
 use std::collections::{HashMap, HashSet};
 
-use kiln_jit_core::ir::{Effects, Inst, InstData, Source, Type, Value, Var, VarUse};
+use kiln_jit_core::ir::{Effects, Inst, InstData, Source, Type, Value, Var};
 
-use crate::accesses::is_local;
 use crate::apply::{Guard, Levels, Rewrite};
+use crate::edge::moves_before;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
-use crate::jam::holds;
-use crate::uniform::base_of;
 
 /// A part of a body.
 enum Part {
@@ -110,7 +108,7 @@ impl Rewrite<'_> {
                 run.push(inst);
                 continue;
             }
-            if !self.moves_before(inst, &run) && !run.is_empty() {
+            if !moves_before(&self.module, function, inst, &run) && !run.is_empty() {
                 parts.push(Part::Run(std::mem::take(&mut run)));
             }
             parts.push(
@@ -124,24 +122,6 @@ impl Rewrite<'_> {
             parts.push(Part::Run(run));
         }
         parts
-    }
-
-    /// Whether an instruction that is not closed may come before such as are.
-    fn moves_before(&self, inst: Inst, run: &[Inst]) -> bool {
-        let function = &self.module.functions[self.kernel];
-        let data = &function.insts[inst].data;
-        let facts = data.facts(&self.module.intrinsics);
-        match facts.source {
-            _ if !data.regions().is_empty() || facts.meets || facts.writes => false,
-            Source::Operands | Source::Row(_) => true,
-            Source::Variable(var) => {
-                let sets = |data: &InstData| matches!(data.var_use(), Some(VarUse::Set(set, _)) if set == var);
-                !run.iter().any(|&inst| holds(function, inst, sets))
-            }
-            // What the thread has to itself the others may write.
-            Source::Memory { ptr, .. } => !is_local(function, base_of(function, ptr)),
-            Source::None | Source::Own | Source::Execution | Source::Callee => false,
-        }
     }
 
     /// Whether all threads may execute an operation, those without an iteration, too: it computes with values alone,
