@@ -180,6 +180,19 @@ pub enum DirectiveError {
         /// What is not known.
         what: String,
     },
+    /// A read of elements of a slice that were not copied to the device, and that no region is known to have written.
+    #[error("{}", error_text!(
+        "{place}: the read of `{slice}` is of elements that `global!(alloc {slice})` has not copied to the device, and \
+         {problem}: take the slice out of the directive, or let regions write before what this one reads"
+    ))]
+    Unwritten {
+        /// Where the read is.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// What is not known, or not so.
+        problem: &'static str,
+    },
     /// A slice that a region uses and that is not on the device.
     #[error("a region uses a slice that is not on the device: copy it there before the launch")]
     Absent,

@@ -22,6 +22,7 @@
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `touched` | what a region reads and writes of slices that were not copied to the device |
 //! | `error` | what is refused |
 //!
 //! The directives are those of hiCUDA (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", IEEE TPDS 22(1),
@@ -53,6 +54,7 @@ mod schedule;
 mod section;
 mod shares;
 mod stage;
+mod touched;
 mod transform;
 mod uniform;
 

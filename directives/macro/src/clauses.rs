@@ -75,6 +75,32 @@ impl Transform {
     }
 }
 
+/// What `global!(..)` says: of these slices, regions write what they read.
+pub(crate) struct Global {
+    pub(crate) slices: Vec<Ident>,
+}
+
+impl Parse for Global {
+    fn parse(input: ParseStream<'_>) -> Result<Global> {
+        let message = "`global!` says of which slices regions write all that they read: write `global!(alloc a, b)`; other slices \
+                       are copied to the device and back where that is needed";
+        let word: Ident = input
+            .parse()
+            .map_err(|error| Error::new(error.span(), message))?;
+        if word != "alloc" {
+            return Err(Error::new_spanned(word, message));
+        }
+        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(input);
+        let slices = slices.map_err(|error| Error::new(error.span(), message))?;
+        match slices.is_empty() {
+            true => Err(Error::new_spanned(word, message)),
+            false => Ok(Global {
+                slices: slices.into_iter().collect(),
+            }),
+        }
+    }
+}
+
 /// A slice that is staged: what of it a turn reads, or all of it.
 pub(crate) struct Staged {
     pub(crate) slice: Ident,

@@ -10,7 +10,8 @@ use crate::capture::{Captures, Kind, Variables};
 use crate::clauses::{
     Directive, Grid, Partition, Shared, Staged, Transform, directive, is_directive,
 };
-use crate::sequential::{attributes_of, is_barrier};
+use crate::host::MISPLACED;
+use crate::sequential::{attributes_of, is_barrier, is_global};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
 /// the variables of the function.
@@ -31,6 +32,7 @@ pub(crate) fn launch(
         params,
         brought,
         known,
+        noted,
         args,
     } = passed(&captures, variables, block.span());
     let (blocks, threads, nowait) = (&grid.blocks, &grid.threads, grid.nowait);
@@ -47,6 +49,7 @@ pub(crate) fn launch(
             &[#(::kiln::directives::macros::extent(#threads)),*],
         )?;
         let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*])?;
+        #(#noted)*
         __offload.launch(&__scheduled, ::std::vec![#(#args),*], #nowait)?;
     }})
 }
@@ -58,6 +61,8 @@ struct Passed {
     /// Copies to the device.
     brought: Vec<TokenStream>,
     known: Vec<TokenStream>,
+    /// What is noted of slices.
+    noted: Vec<TokenStream>,
     args: Vec<TokenStream>,
 }
 
@@ -77,7 +82,11 @@ fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed 
                 passed
                     .brought
                     .push(quote!(#present.bring(__offload, & #mutability #ident[..])?;));
+                let place = passed.known.len();
                 passed.known.push(quote!(#present.known()));
+                passed
+                    .noted
+                    .push(quote!(#present.used(&__scheduled, #place, #variable)?;));
                 passed.args.push(match used.writes {
                     true => quote!(#present.written()?),
                     false => quote!(#present.read()?),
@@ -308,6 +317,10 @@ impl VisitMut for Marks<'_> {
     fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         if is_barrier(statement) {
             *statement = parse_quote!(::kiln::prelude::barrier(););
+            return;
+        }
+        if is_global(statement) {
+            self.refuse(statement, MISPLACED);
             return;
         }
         if let Stmt::Expr(expr, _) = statement
