@@ -12,14 +12,14 @@ use kiln_jit_core::ir::{
     Ordering, Region, Scalar, Scope, SharedData, SharedVar, Type, Unroll, Value, ValueDef, VarUse,
 };
 
-use crate::affine::{Affine, Known};
+use crate::affine::{Affine, Known, Step, path_of};
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::integer::ceil;
 use crate::jam::holds;
 use crate::program::Program;
 use crate::schedule::Schedule;
-use crate::transform::region_of;
+use crate::transform::{insert_before, region_of};
 use crate::uniform::base_of;
 
 /// The atomic operations that reductions have become, and the operation of each.
@@ -120,9 +120,13 @@ impl Search<'_> {
                 }
             });
         }
-        let stores = used.iter().copied();
-        let stores =
-            stores.filter(|&inst| matches!(function.insts[inst].data, InstData::Store { .. }));
+        let facts = |inst: &Inst| {
+            let facts = function.insts[*inst]
+                .data
+                .facts(&self.program.module.intrinsics);
+            facts.writes && !facts.reads
+        };
+        let stores: Vec<Inst> = used.iter().copied().filter(facts).collect();
         let mut found = Vec::new();
         for store in stores {
             let statement = self.statement(store, data.value);
@@ -152,15 +156,8 @@ impl Search<'_> {
         let function = self.function();
         let data = &function.insts[inst].data;
         let facts = data.facts(&self.program.module.intrinsics);
-        let mut is_of = false;
-        data.for_each_operand(|value| {
-            let has_references = self
-                .program
-                .module
-                .types
-                .has_references(function.type_of(value));
-            is_of |= has_references && base_of(function, value) == slice;
-        });
+        let is_of =
+            address_of(self.program, inst).is_some_and(|ptr| base_of(function, ptr) == slice);
         is_of && (facts.reads || facts.writes)
     }
 
@@ -236,10 +233,11 @@ impl Search<'_> {
 
     /// Whether two addresses are of one element of a slice, and of all of it.
     fn is_one_place(&self, a: Value, b: Value, slice: Value) -> bool {
-        let index = |ptr: Value| match self.function().insts[self.made_by(ptr)?].data {
-            InstData::SliceIndex {
-                slice: of, index, ..
-            } if of == slice => Some(index),
+        let index = |ptr: Value| match path_of(self.function(), ptr) {
+            (base, Some(steps)) if base == slice => match steps[..] {
+                [Step::Index { index, .. }] => Some(index),
+                _ => None,
+            },
             _ => None,
         };
         let (Some(first), Some(second)) = (index(a), index(b)) else {
@@ -302,10 +300,9 @@ impl Own {
         let mut atomics = Vec::new();
         for region in function.insts[inst].data.regions() {
             function.walk(region, &mut |_, inner| {
-                if let InstData::AtomicRmw { ptr, .. } = function.insts[inner].data
-                    && reduced.contains_key(&inner)
-                    && base_of(function, ptr) == slice
-                {
+                let is_of =
+                    address_of(program, inner).is_some_and(|ptr| base_of(function, ptr) == slice);
+                if is_of && reduced.contains_key(&inner) {
                     atomics.push(inner);
                 }
             });
@@ -356,7 +353,12 @@ impl Own {
             AtomicOp::Min => Constant::Int(high),
             AtomicOp::Max => Constant::Int(low),
             AtomicOp::And => Constant::Int(if scalar.is_signed_int() { -1 } else { high }),
-            _ => Constant::Zero,
+            AtomicOp::Add
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Exchange
+            | AtomicOp::Increment
+            | AtomicOp::Decrement => Constant::Zero,
         }
     }
 
@@ -434,28 +436,37 @@ impl Own {
     }
 
     /// Lets the loop's atomic operations be on the block's elements.
-    pub(crate) fn redirect(&self, function: &mut Function) {
+    pub(crate) fn redirect(&self, program: &mut Program) {
         for &inst in &self.atomics {
-            let InstData::AtomicRmw { ptr, .. } = function.insts[inst].data else {
+            let steps = address_of(program, inst).map(|ptr| path_of(program.function(), ptr).1);
+            let Some(Some([Step::Index { index, .. }])) = steps.as_ref().map(Option::as_deref)
+            else {
                 continue;
             };
-            let ValueDef::Inst(made) = function.values[ptr].def else {
-                continue;
-            };
-            let InstData::SliceIndex { index, .. } = function.insts[made].data else {
-                continue;
-            };
+            let function = &mut program.module.functions[program.kernel];
             let at = function.insts[inst].location;
             let mut emit = Emit::new(function, at);
-            let index = emit.cast(index, Type::U32);
+            let index = emit.cast(*index, Type::U32);
             let to = self.address(&mut emit, index);
             let list = emit.list;
             if let InstData::AtomicRmw { ptr, scope, .. } = &mut function.insts[inst].data {
                 (*ptr, *scope) = (to, Scope::Block);
             }
-            crate::transform::insert_before(function, inst, list);
+            insert_before(function, inst, list);
         }
     }
+}
+
+/// The address that an instruction has.
+fn address_of(program: &Program, inst: Inst) -> Option<Value> {
+    let function = program.function();
+    let mut found = None;
+    function.insts[inst].data.for_each_operand(|value| {
+        if program.module.types.has_references(function.type_of(value)) {
+            found = Some(value);
+        }
+    });
+    found
 }
 
 /// Whether all threads of a block come to an instruction together, whatever the schedule's numbers are: nothing is around but

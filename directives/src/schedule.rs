@@ -105,7 +105,7 @@ pub struct LoopSchedule {
     /// The slices of which, before each turn, all threads of a block together copy to shared memory what they read of
     /// them in the turn. The text of a schedule has their numbers: `shared(0,2)`.
     pub shared: Slices,
-    /// Those of the staged slices that are staged whole, so that their indices may be any. The text of a schedule has
+    /// Slices, of those that are staged, of which all elements are, so that their indices may be any. The text of a schedule has
     /// `whole(1)` behind `shared(0,1)`.
     pub whole: Slices,
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has

@@ -250,10 +250,10 @@ impl Staged {
 
     /// Lets reads in the turns read shared memory. The grid is known there, but not yet part of the program.
     pub(crate) fn redirect(&mut self, grid: &Grid) {
-        let (module, kernel) = (&mut self.program.module, self.program.kernel);
         for own in &self.own {
-            own.redirect(&mut module.functions[kernel]);
+            own.redirect(&mut self.program);
         }
+        let (module, kernel) = (&mut self.program.module, self.program.kernel);
         let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
         for tile in tiles {
             for read in &tile.section.reads {
