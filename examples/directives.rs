@@ -1,4 +1,4 @@
-//! A matrix product and Jacobi's method as sequential functions, which directives make programs for a GPU
+//! A matrix product, Jacobi's method and a histogram as sequential functions, which directives make programs for a GPU
 //! (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", 2011).
 //!
 //! `sequential` executes a function as it is written, `launch` its kernel regions on a device.
@@ -24,9 +24,11 @@ fn multiply(a: &[f32], b: &[f32], c: &mut [f32], n: usize, m: usize, k: usize) {
     }
 }
 
-/// Steps of Jacobi's method on a square grid, whose border stays.
+/// Steps of Jacobi's method on a square grid, whose border stays. The grid is copied to the device once, and back once.
 #[kiln::offload]
-fn relax(old: &mut [f32], new: &mut [f32], n: usize, steps: u32) {
+fn relax(old: &mut [f32], n: usize, steps: u32) {
+    let mut new: Vec<f32> = vec![0.0; n * n];
+    global!(alloc new);
     for _ in 0..steps {
         #[kernel(tblock(8, 8), thread(4, 32), nowait)]
         {
@@ -52,6 +54,18 @@ fn relax(old: &mut [f32], new: &mut [f32], n: usize, steps: u32) {
     }
 }
 
+/// How many of `x` are in each bin; each block counts in shared memory.
+#[kiln::offload]
+fn histogram(x: &[u32], counts: &mut [u32]) {
+    #[kernel(tblock(8), thread(128))]
+    {
+        #[loop_partition(over_tblock, over_thread, reduction(counts))]
+        for i in 0..x.len() {
+            counts[x[i] as usize % counts.len()] += 1;
+        }
+    }
+}
+
 fn main() -> kiln::Result<()> {
     let jit = Jit::new()?;
     let (n, m, k) = (100, 60, 40);
@@ -63,15 +77,21 @@ fn main() -> kiln::Result<()> {
     assert_eq!(c, want);
 
     let n = 64;
-    let (mut old, mut new) = (numbers(n * n), numbers(n * n));
-    let (mut want, mut beside) = (old.clone(), new.clone());
-    let ((), report) = relax.launch_reported(&jit, &mut old, &mut new, n, 100)?;
-    relax.sequential(&mut want, &mut beside, n, 100);
+    let mut old = numbers(n * n);
+    let mut want = old.clone();
+    let ((), report) = relax.launch_reported(&jit, &mut old, n, 100)?;
+    relax.sequential(&mut want, n, 100);
+    assert_eq!((report.uploads, report.downloads), (1, 1));
     let off = old.iter().zip(&want).map(|(x, y)| (x - y).abs());
     assert!(
         off.fold(0.0, f32::max) < 1e-4,
         "a sum may be contracted with the product"
     );
+    let x: Vec<u32> = (0..10_000).map(|i| i * i).collect();
+    let (mut counts, mut want) = ([0; 10], [0; 10]);
+    histogram.launch(&jit, &x, &mut counts)?;
+    histogram.sequential(&x, &mut want);
+    assert_eq!(counts, want);
     println!(
         "{} launches, {} uploads, {} downloads, ok",
         report.launches.len(),

@@ -401,7 +401,7 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
     refuse(
         "tblock(2) thread(4) loop 0: over_warp",
         expect![
-            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -608,7 +608,7 @@ refused! {
         for i in 0..n {
             y[i] = part[i % 8];
         }
-    }, expect!["tests/directives.rs:607:9: `shared` takes slices that are parameters of the region: name the slice itself, not a part of it"];
+    }, expect!["tests/directives.rs:607:9: `shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it"];
 
     staged_without_a_loop, [1], [32], |x, y, _n| {
         marks::shared(x.len() as u32);
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))
@@ -642,7 +642,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
         k.for_loop(0u32, 4u32, 1u32, Unroll::Auto, |_| {});
     });
     let refused = read(many).expect_err("it has too many").to_string();
-    expect!["tests/directives.rs:641:9: `shared` takes the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
+    expect!["tests/directives.rs:641:9: `shared` and `reduction` take the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
     Ok(())
 }
 
@@ -813,24 +813,25 @@ fn loops_within_are_executed_once_for_all() -> kiln::Result<()> {
     let text = |schedule: &Schedule| Ok::<_, Error>(program.apply(schedule)?.module().to_string());
     let count = |text: &str, what: &str| text.matches(what).count();
     let jammed = text(&schedule)?;
-    // Groups and the loop over `j` in them, the rest and that in it.
-    assert_eq!(count(&jammed, " for "), 4, "{jammed}");
+    // Groups and the loop over `j` in them.
+    assert_eq!(count(&jammed, " for "), 2, "{jammed}");
     schedule.loops[0].jam = None;
     let plain = text(&schedule)?;
     assert_eq!(count(&plain, " for "), 2, "{plain}");
     assert_eq!(
-        count(&jammed, "store"),
-        4 * count(&plain, "store"),
+        count(&jammed, "store %"),
+        3 * count(&plain, "store %"),
         "{jammed}"
     );
     schedule.loops[0].tile = Some(4);
     let tiled = text(&schedule)?;
-    assert_eq!(count(&tiled, " for "), 3, "{tiled}");
+    // From tile to tile; in a whole one and in the last one, and the loop over `j` in each.
+    assert_eq!(count(&tiled, " for "), 5, "{tiled}");
     Ok(())
 }
 
 /// The code of tiles of iterations side by side in loops that end within a tile: each element is written out for whole
-/// tiles and once more for those at the edge, not for each choice of rows and columns.
+/// tiles and once more for the one that is shorter, and not again for groups that are not full.
 #[test]
 fn elements_at_the_edge_are_written_out_once() -> kiln::Result<()> {
     #[device_fn]
@@ -863,6 +864,181 @@ fn elements_at_the_edge_are_written_out_once() -> kiln::Result<()> {
         Ok(text.matches(": u32 = xor").count())
     };
     let (whole, edge) = (elements(64)?, elements(61)?);
-    expect!["64 161"].assert_eq(&format!("{whole} {edge}"));
+    expect!["64 128"].assert_eq(&format!("{whole} {edge}"));
+    Ok(())
+}
+
+/// At an edge, all copies compute and a guard is around the store alone, as is one around what is read of a slice that
+/// the region writes; without a loop within, or with such a part of it, there is a loop for the iterations that are left.
+#[test]
+fn guards_at_the_edge_are_around_what_is_seen() -> kiln::Result<()> {
+    #[device_fn]
+    fn rows(x: &mut [u32], y: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::jam(4);
+        for i in 0..n {
+            let mut sum = x[i];
+            for j in 0..n {
+                sum += y[i * n + j];
+            }
+            x[i] = sum;
+        }
+    }
+    #[device_fn]
+    fn scaled(x: &mut [u32], y: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::jam(4);
+        for i in 0..n {
+            x[i] = 3 * y[i];
+        }
+    }
+    #[device_fn]
+    fn in_place(x: &mut [u32], y: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::jam(4);
+        for i in 0..n {
+            for j in 0..n {
+                x[i] += y[i * n + j];
+            }
+        }
+    }
+    let loops_and_stores = |region: DeviceFn, known: &[Known]| -> kiln::Result<String> {
+        let program = Program::of(&region)?;
+        let schedule = program.schedule(&[2], &[8]);
+        let text = program.apply_for(&schedule, known)?.module().to_string();
+        let count = |what: &str| text.matches(what).count();
+        Ok(format!(
+            "{} loops, {} stores, {} ifs",
+            count("for %"),
+            count("store "),
+            count("if %")
+        ))
+    };
+    let mut found = Vec::new();
+    for region in [
+        DeviceFn::of::<rows>()?,
+        DeviceFn::of::<scaled>()?,
+        DeviceFn::of::<in_place>()?,
+    ] {
+        // A thread has a group or more, and one at most.
+        for known in [
+            &[][..],
+            &KNOWN[..1],
+            &[Known::Nothing, Known::Nothing, Known::Number(50)],
+        ] {
+            found.push(loops_and_stores(region.clone(), known)?);
+        }
+    }
+    expect![[r#"
+        2 loops, 4 stores, 8 ifs
+        2 loops, 4 stores, 8 ifs
+        1 loops, 4 stores, 9 ifs
+        2 loops, 5 stores, 0 ifs
+        2 loops, 5 stores, 0 ifs
+        1 loops, 5 stores, 1 ifs
+        4 loops, 5 stores, 0 ifs
+        4 loops, 5 stores, 0 ifs
+        3 loops, 5 stores, 1 ifs"#]]
+    .assert_eq(&found.join("\n"));
+    Ok(())
+}
+
+refused! {
+    a_reduced_slice_that_is_read, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] += 1;
+            y[i] = x[0];
+        }
+    }, expect!["tests/directives.rs:952:20: `x` cannot be reduced: it is used here otherwise than by `x[i] += v`, or `&=`, `|=`, `^=`, or `x[i] = x[i].min(v)` or `max` of integers, with one of them for all of the loop: write it so, or take it out of the clause"];
+
+    two_operations_of_one_reduction, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] += y[i];
+            x[0] |= y[i];
+        }
+    }, expect!["tests/directives.rs:961:13: `x` cannot be reduced: it is used here otherwise than by `x[i] += v`, or `&=`, `|=`, `^=`, or `x[i] = x[i].min(v)` or `max` of integers, with one of them for all of the loop: write it so, or take it out of the clause"];
+
+    a_difference_that_is_reduced, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] = y[i] - x[i % 5];
+        }
+    }, expect!["tests/directives.rs:969:13: `x` cannot be reduced: it is used here otherwise than by `x[i] += v`, or `&=`, `|=`, `^=`, or `x[i] = x[i].min(v)` or `max` of integers, with one of them for all of the loop: write it so, or take it out of the clause"];
+
+    another_element_that_is_reduced, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] = y[i] + x[i % 4];
+        }
+    }, expect!["tests/directives.rs:977:13: `x` cannot be reduced: it is used here otherwise than by `x[i] += v`, or `&=`, `|=`, `^=`, or `x[i] = x[i].min(v)` or `max` of integers, with one of them for all of the loop: write it so, or take it out of the clause"];
+
+    nothing_that_is_reduced, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            y[i] = 1;
+        }
+    }, expect!["tests/directives.rs:984:9: `x` cannot be reduced: nothing in the loop combines an element of it with a value: take it out of the clause"];
+
+    sums_that_are_used_in_another_loop, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] += y[i];
+        }
+        marks::partition(1, 1);
+        for i in 0..n {
+            y[i] = x[i % 5];
+        }
+    }, expect!["the atomic operation at tests/directives.rs:993:13 and the read at tests/directives.rs:997:20 use one element of `x`, in one iteration, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread reduction(0); loop 1: over_tblock(BLOCK) over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+
+    two_loops_that_reduce_differently, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] += y[i];
+        }
+        marks::partition(1, 1);
+        marks::reduction(x.len() as u32);
+        for i in 0..n {
+            x[i % 5] |= y[i];
+        }
+    }, expect!["the atomic operation at tests/directives.rs:1005:13 and the atomic operation at tests/directives.rs:1010:13 use one element of `x`, in one iteration, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread reduction(0); loop 1: over_tblock(BLOCK) over_thread reduction(0)` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+
+    staged_whole_and_not_read, [2], [32], |x, y, n| {
+        marks::partition(1, 1);
+        marks::whole(x.len() as u32);
+        for i in 0..n {
+            y[i] = 1;
+        }
+    }, expect!["tests/directives.rs:1017:9: `x` cannot be staged in shared memory: nothing in the loop reads an element of it: take it out of the clause"];
+}
+
+/// Reductions have a text, which names parameters that there are.
+#[test]
+fn reductions_have_texts() -> kiln::Result<()> {
+    #[device_fn]
+    fn count(x: &mut [u32], y: &mut [u32]) {
+        for i in 0..100usize {
+            x[y[i] as usize % 5] += 1;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<count>()?)?;
+    let text = "tblock(2) thread(8) loop 0: over_tblock(BLOCK) over_thread shared(1) whole(1) reduction(0)";
+    let schedule: Schedule = text.parse()?;
+    assert_eq!(schedule.to_string(), text);
+    program.verify(&schedule, &KNOWN)?;
+    let other = text.replace("reduction(0)", "reduction(7)").parse()?;
+    let refused = program.verify(&other, &KNOWN).expect_err("there is none");
+    expect!["tests/directives.rs:1028:9: `7` cannot be reduced: the region has no such parameter"]
+        .assert_eq(&refused.to_string());
+    let wrong: Result<Schedule, _> = text.replace("whole", "half").parse();
+    assert!(wrong.is_err());
     Ok(())
 }

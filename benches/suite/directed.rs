@@ -9,7 +9,7 @@ use kiln::directives::{Report, Scheduled};
 use kiln::prelude::*;
 
 use crate::{BENCHMARKS, Benchmark, Checked, Launch, Launcher, Size, Workload};
-use crate::{coulomb, hotspot, jacobi, matmul, transpose};
+use crate::{coulomb, hotspot, jacobi, matmul, tpacf, transpose};
 
 /// A program with directives.
 pub struct Directed {
@@ -75,14 +75,11 @@ pub const DIRECTED: &[Directed] = &[
     coulomb::directed::COULOMB,
     coulomb::directed::REMAINDER,
     transpose::directed::TRANSPOSE,
+    tpacf::directed::TPACF,
 ];
 
 /// The programs of the suite that directives ought to say and cannot, each with what is missing.
 pub const MISSING: &[(&str, &str)] = &[
-    (
-        "tpacf",
-        "counts of a block in shared memory, added to those of all: a clause for histograms",
-    ),
     (
         "hotspot, two steps a launch",
         "tiles that overlap, of which blocks compute the border both: a clause for it, and `shared(alloc)`",

@@ -196,7 +196,7 @@ pub(crate) fn is_local(function: &Function, base: Value) -> bool {
 }
 
 /// Whether a value is memory that no kernel writes.
-fn is_constant(function: &Function, base: Value) -> bool {
+pub(crate) fn is_constant(function: &Function, base: Value) -> bool {
     match function.values[base].def {
         ValueDef::Inst(inst) => matches!(function.insts[inst].data, InstData::GlobalAddr(_)),
         ValueDef::Param(_) | ValueDef::Index(_) => false,

@@ -1,23 +1,27 @@
 //! A program under a schedule: what each thread of the grid executes.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use kiln_jit_core::ir::{
-    BinaryOp, FuncId, Function, Inst, InstData, Location, Module, Region, Value,
+    Constant, Control, FuncId, Function, Inst, InstData, Location, Module, Region, Type, Unroll,
+    Value,
 };
 use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
 use crate::affine::Known;
 use crate::bounds;
+use crate::edge::Edge;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
+use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
+use crate::once::{Once, once};
 use crate::program::Program;
 use crate::schedule::{LoopSchedule, Partition, Schedule};
-use crate::stage::{Stage, Staged, for_arguments};
-use crate::transform::{Transformed, replace};
+use crate::stage::{Staged, for_arguments};
+use crate::transform::{Transformed, replace, split_off_whole};
 use crate::uniform::{Uniform, base_of};
 
 /// A module of what each thread of a grid executes, and the grid.
@@ -38,7 +42,7 @@ pub(crate) fn apply(
 ) -> Result<Applied, DirectiveError> {
     check_loops(program, schedule)?;
     // A kernel that stages is for these arguments alone, and says so.
-    match schedule.loops.iter().any(|held| !held.shared.is_empty()) {
+    match schedule.loops.iter().any(|held| held.is_for_arguments()) {
         true => distributed(&for_arguments(program, known), schedule, known),
         false => distributed(program, schedule, known),
     }
@@ -55,7 +59,10 @@ fn distributed(
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
     );
-    let mut staged = Staged::of(program, schedule, known)?;
+    let edge = Edge::of(program, schedule);
+    let once = once(program, schedule, known);
+    let reduced = (known, &transformed.reduced);
+    let mut staged = Staged::of(program, (schedule, &edge), reduced)?;
     if !staged.stages.is_empty() {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
@@ -65,11 +72,27 @@ fn distributed(
     let launched = (&mut grid, threads.hardware);
     start.extend(staged.assert_launch((schedule, known), launched));
     staged.redirect(&grid);
-    let Staged {
-        program,
-        stages,
-        numbers,
-    } = &staged;
+    let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
+    let function = &mut module.functions[program.kernel];
+    let body = function.body;
+    function.regions[body].insts.splice(0..0, start);
+    let extents = blocks.linear.iter().chain(&threads.linear);
+    Ok(Applied {
+        module,
+        grid: blocks.hardware,
+        block: threads.hardware,
+        extents: extents.flatten().copied().collect(),
+    })
+}
+
+/// The module in which a thread executes its iterations.
+fn rewritten(
+    staged: &Staged,
+    transformed: &Transformed<'_>,
+    grid: &Grid,
+    (edge, once_each): (&Edge, &HashSet<Inst>),
+) -> Result<Module, DirectiveError> {
+    let (program, schedule) = (&staged.program, &transformed.schedule);
     let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();
     let uniform = Uniform::of(program, schedule, &places);
     crate::levels::check(program, schedule, &uniform)?;
@@ -78,30 +101,22 @@ fn distributed(
     let mut rewrite = Rewrite {
         program,
         schedule,
+        staged,
         uniform: &uniform,
-        grid: &grid,
+        grid,
+        edge,
+        once_each,
+        partial: &transformed.partial,
         module,
         kernel: program.kernel,
-        stages,
         firsts: HashMap::new(),
         apart: HashSet::new(),
         before: HashMap::new(),
-        numbers,
         jams: Vec::new(),
         once: HashSet::new(),
     };
     rewrite.region(body, Levels::default(), None)?;
-    let mut module = rewrite.jammed()?;
-    module.functions[program.kernel].regions[body]
-        .insts
-        .splice(0..0, start);
-    let extents = blocks.linear.iter().chain(&threads.linear);
-    Ok(Applied {
-        module,
-        grid: blocks.hardware,
-        block: threads.hardware,
-        extents: extents.flatten().copied().collect(),
-    })
+    rewrite.jammed()
 }
 
 /// Refuses a schedule of another program.
@@ -142,20 +157,25 @@ impl Levels {
 pub(crate) struct Rewrite<'p> {
     pub(crate) program: &'p Program,
     pub(crate) schedule: &'p Schedule,
+    /// What is staged behind barriers, and by loop whose iterations are executed side by side the number of the one among
+    /// them.
+    pub(crate) staged: &'p Staged,
     pub(crate) uniform: &'p Uniform,
     pub(crate) grid: &'p Grid,
+    /// What is executed beyond the ends of loops.
+    pub(crate) edge: &'p Edge,
+    /// Loops of which a thread has one group of iterations at most.
+    once_each: &'p HashSet<Inst>,
+    /// Loops within tiles that may be shorter than a tile.
+    partial: &'p [Inst],
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
-    /// What is staged behind barriers.
-    pub(crate) stages: &'p BTreeMap<Inst, Stage>,
     /// By distributed loop around: the index that the block's first thread has.
     pub(crate) firsts: HashMap<Inst, Value>,
     /// Values that are new and that threads of a block may have different.
     pub(crate) apart: HashSet<Value>,
     /// What has to be written before an instruction.
     pub(crate) before: HashMap<Inst, Vec<Inst>>,
-    /// By loop whose iterations are executed side by side: the number of the one among them.
-    numbers: &'p HashMap<Inst, Value>,
     /// Loops whose iterations are executed side by side, inner ones first.
     jams: Vec<Jam>,
     /// What fills shared memory.
@@ -177,6 +197,9 @@ impl Rewrite<'_> {
         for jam in self.jams {
             jammer.jam(jam)?;
         }
+        for &inst in self.partial {
+            split_off_whole(&mut module.functions[self.kernel], inst);
+        }
         Ok(module)
     }
 
@@ -185,7 +208,7 @@ impl Rewrite<'_> {
         &mut self,
         region: Region,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<(), DirectiveError> {
         let insts = self.module.functions[self.kernel].regions[region]
             .insts
@@ -203,13 +226,13 @@ impl Rewrite<'_> {
         &mut self,
         insts: Vec<Inst>,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<Vec<Inst>, DirectiveError> {
         let mut list = Vec::with_capacity(insts.len());
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
-            if let Some(stage) = self.stages.get(&inst) {
-                let fill = self.fill(inst, stage);
+            if let Some(stage) = self.staged.stages.get(&inst) {
+                let fill = self.fill(inst, stage, &self.staged.own);
                 self.once.extend(fill.iter().copied());
                 list.extend(fill);
                 continue;
@@ -226,7 +249,8 @@ impl Rewrite<'_> {
             }
             let data = self.module.functions[self.kernel].insts[inst].data.clone();
             for region in data.regions() {
-                self.region(region, inner, guard.filter(|_| self.uniform.meets(inst)))?;
+                let within = guard.filter(|guard| guard.is_open || self.uniform.meets(inst));
+                self.region(region, inner, within)?;
             }
             list.extend(self.executed_once(inst, levels)?);
         }
@@ -299,7 +323,7 @@ impl Rewrite<'_> {
         inst: Inst,
         held: LoopSchedule,
         levels: Levels,
-        guard: Option<Value>,
+        guard: Option<Guard>,
     ) -> Result<Vec<Inst>, DirectiveError> {
         let node = self.module.functions[self.kernel].insts[inst].clone();
         let InstData::For {
@@ -313,23 +337,9 @@ impl Rewrite<'_> {
         else {
             return Ok(vec![inst]);
         };
-        let partition = held.partition;
-        let inner = levels.within(partition);
-        // Their number has been checked.
-        let block = partition
-            .over_blocks
-            .map(|how| (self.grid.blocks[levels.blocks], how));
-        let thread = partition
-            .over_threads
-            .then(|| self.grid.threads[levels.threads]);
+        let inner = levels.within(held.partition);
         let meets = self.uniform.meets(inst);
-        let shares = Shares {
-            block,
-            thread,
-            bounds: [start, end, step],
-            unroll,
-            jammed: held.jammed(),
-        };
+        let shares = self.shares(inst, held, levels, ([start, end, step], unroll));
         let function = &mut self.module.functions[self.kernel];
         let mut emit = Emit::new(function, node.location);
         let (own, turn) = match meets {
@@ -337,34 +347,107 @@ impl Rewrite<'_> {
             false => shares.write(&mut emit),
         };
         let list = emit.list;
-        let guard = self.both_hold(guard, &turn, node.location);
-        if thread.is_some() || self.uniform.is_varying(index) {
+        let may_be_left = shares.padded && held.jammed() > 1 && !self.fills(&list, &turn, held);
+        let is_copy = may_be_left.then(|| self.placeholder(&turn, node.location));
+        let turn_guard = [turn.guard, is_copy].into_iter().flatten();
+        let own_guards: Vec<Value> = turn_guard.collect();
+        if shares.thread.is_some() || self.uniform.is_varying(index) {
             self.apart.insert(own);
         }
         self.firsts.insert(inst, turn.first);
         self.replace_value(index, own, body);
-        self.region(body, inner, guard.filter(|_| meets))?;
+        let guard = match shares.padded || meets {
+            true => self.all_hold(guard, (&own_guards, shares.padded), (&turn, node.location)),
+            false => guard.filter(|guard| guard.is_open),
+        };
+        self.region(body, inner, guard)?;
         self.enter_body(&turn, body);
         let written = list.last().filter(|_| held.jammed() > 1);
         self.jams.extend(written.map(|&written| Jam {
             inst: written,
             count: held.jammed(),
-            number: self.numbers.get(&inst).copied(),
+            number: self.staged.numbers.get(&inst).copied(),
+            guard: is_copy,
+            once: shares.once != Once::No,
         }));
         Ok(list)
     }
 
-    /// The guard of a turn within what is guarded itself.
-    fn both_hold(&mut self, guard: Option<Value>, turn: &Turn, at: Location) -> Option<Value> {
-        let (Some(outer), Some(own)) = (guard, turn.guard) else {
-            return turn.guard.or(guard);
+    /// How a loop is shared out. Whether the grid has dimensions for it has been checked.
+    fn shares(
+        &self,
+        inst: Inst,
+        held: LoopSchedule,
+        levels: Levels,
+        (bounds, unroll): ([Value; 3], Unroll),
+    ) -> Shares {
+        let partition = held.partition;
+        let block = partition.over_blocks;
+        let threads = &self.grid.threads;
+        Shares {
+            block: block.map(|how| (self.grid.blocks[levels.blocks], how)),
+            thread: partition.over_threads.then(|| threads[levels.threads]),
+            bounds,
+            unroll,
+            jammed: held.jammed(),
+            padded: self.edge.is_padded(inst),
+            once: match self.once_each.contains(&inst) {
+                true if self.staged.stages.is_empty() => Once::Asserted,
+                true => Once::Known,
+                false => Once::No,
+            },
+        }
+    }
+
+    /// Whether each thread has full groups of a loop, as is known by its numbers.
+    fn fills(&mut self, list: &[Inst], turn: &Turn, held: LoopSchedule) -> bool {
+        let function = &mut self.module.functions[self.kernel];
+        let written = list.last().map(|&inst| function.insts[inst].data.control());
+        let Some(Control::For { bounds, .. }) = written else {
+            return false;
         };
+        let emit = Emit::new(function, Location::unknown());
+        let numbers = bounds.map(|bound| emit.number(bound));
+        let [Some(start), Some(end), Some(step @ 1..)] = numbers else {
+            return false;
+        };
+        let turns = ceil((end - start).max(0), step);
+        turn.guard.is_none() && turns % i128::from(held.jammed()) == 0
+    }
+
+    /// What holds in the first copy of an iteration, and will tell whether another one is an iteration.
+    fn placeholder(&mut self, turn: &Turn, at: Location) -> Value {
         let function = &mut self.module.functions[self.kernel];
         let mut emit = Emit::new(function, at);
-        let both = emit.binary(BinaryOp::And, outer, own);
+        let holds = emit.value(InstData::Const(Constant::Bool(true)), Type::BOOL);
         let written = emit.list;
         function.regions[turn.region].insts.extend(written);
-        Some(both)
+        holds
+    }
+
+    /// The guard of a turn, within what may be guarded itself.
+    fn all_hold(
+        &mut self,
+        outer: Option<Guard>,
+        (own, is_open): (&[Value], bool),
+        (turn, at): (&Turn, Location),
+    ) -> Option<Guard> {
+        if own.is_empty() {
+            return outer;
+        }
+        let all: Vec<Value> = outer
+            .map(|guard| guard.holds)
+            .into_iter()
+            .chain(own.iter().copied())
+            .collect();
+        let function = &mut self.module.functions[self.kernel];
+        let mut emit = Emit::new(function, at);
+        let holds = emit.all(&all)?;
+        let written = emit.list;
+        function.regions[turn.region].insts.extend(written);
+        // What is around everything of a part of an outer one is so here, too.
+        let is_open = is_open && outer.is_none_or(|guard| guard.is_open);
+        Some(Guard { holds, is_open })
     }
 
     /// Puts a value in the place of another in a region and all within.
@@ -425,12 +508,23 @@ pub(crate) struct Turn {
     pub(crate) first: Value,
 }
 
+/// A condition that tells whether a thread has an iteration.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Guard {
+    pub(crate) holds: Value,
+    /// Whether the condition is around what [`Edge`] has closed alone.
+    pub(crate) is_open: bool,
+}
+
 /// How a loop is shared out.
 pub(crate) struct Shares {
     pub(crate) block: Option<(Dim, crate::schedule::OverBlocks)>,
     pub(crate) thread: Option<Dim>,
     pub(crate) bounds: [Value; 3],
-    pub(crate) unroll: kiln_jit_core::ir::Unroll,
+    pub(crate) unroll: Unroll,
     /// How many iterations a thread executes side by side.
     pub(crate) jammed: u32,
+    /// Whether threads without an iteration execute the last one.
+    pub(crate) padded: bool,
+    pub(crate) once: Once,
 }

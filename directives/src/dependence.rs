@@ -15,6 +15,7 @@ use crate::error::DirectiveError;
 use crate::integer::{Linear, System};
 use crate::owner::{Owners, Which, divided};
 use crate::program::Program;
+use crate::reduce::Reduced;
 use crate::schedule::Schedule;
 
 /// Refuses a schedule under which threads depend on each other, for one launch.
@@ -22,6 +23,7 @@ pub(crate) fn check(
     program: &Program,
     schedule: &Schedule,
     known: &[Known],
+    reduced: &Reduced,
 ) -> Result<(), DirectiveError> {
     let accesses = Accesses::of(program, schedule)?;
     let function = program.function();
@@ -30,6 +32,7 @@ pub(crate) fn check(
         schedule,
         function,
         accesses: &accesses,
+        reduced,
         affine: Affine::new(function, known),
     };
     for access in &accesses.all {
@@ -55,6 +58,7 @@ struct Check<'p> {
     schedule: &'p Schedule,
     function: &'p Function,
     accesses: &'p Accesses,
+    reduced: &'p Reduced,
     affine: Affine<'p>,
 }
 
@@ -114,6 +118,11 @@ enum Lost {
 impl Check<'_> {
     fn pair(&mut self, a: &Access, b: &Access) -> Result<(), DirectiveError> {
         if a.base != b.base && a.is_of_param(self.function) && b.is_of_param(self.function) {
+            return Ok(());
+        }
+        // By one operation, in any order.
+        let [first, second] = [a, b].map(|access| self.reduced.get(&access.inst));
+        if first.is_some() && first == second {
             return Ok(());
         }
         let shared_way = a.way.iter().zip(&b.way).take_while(|(a, b)| a == b).count();

@@ -100,6 +100,16 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A slice that a loop does not reduce.
+    #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
+    Reduction {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// A loop that cannot be transformed as it is said.
     #[error("{}", error_text!("{place}: `{clause}` cannot be done: {problem}"))]
     Transformation {
@@ -169,6 +179,19 @@ pub enum DirectiveError {
         place: String,
         /// What is not known.
         what: String,
+    },
+    /// A read of elements of a slice that were not copied to the device, and that no region is known to have written.
+    #[error("{}", error_text!(
+        "{place}: the read of `{slice}` is of elements that `global!(alloc {slice})` has not copied to the device, and \
+         {problem}: take the slice out of the directive, or let regions write before what this one reads"
+    ))]
+    Unwritten {
+        /// Where the read is.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// What is not known, or not so.
+        problem: &'static str,
     },
     /// A slice that a region uses and that is not on the device.
     #[error("a region uses a slice that is not on the device: copy it there before the launch")]

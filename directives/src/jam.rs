@@ -6,7 +6,8 @@
 //! what fills shared memory. An `if` that holds a loop and whose condition is not the same for all is cut in two: where
 //! it holds for all they go on side by side, elsewhere so, too, each behind its own condition within the loops, so that
 //! loops in loops have the code of all iterations twice, not once for each choice of them. Iterations that do not fill a group are
-//! executed by the loop as it was.
+//! executed by the loop as it was, or, where that is possible ([`edge`](crate::edge)), by a group of which some copies are
+//! no iterations: these execute the last one of the thread, and their guards do not hold.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,6 +19,7 @@ use kiln_jit_core::ir::{
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::program::Program;
+use crate::shares::ceil_div;
 use crate::transform::{region_of, replace};
 
 /// A loop of what a thread executes, whose iterations are executed side by side.
@@ -29,6 +31,10 @@ pub(crate) struct Jam {
     pub(crate) count: u32,
     /// What is 0 in the loop, and in the copy of an iteration is its number.
     pub(crate) number: Option<Value>,
+    /// What holds in the loop, and in a copy tells whether it is an iteration, if groups need not be full.
+    pub(crate) guard: Option<Value>,
+    /// Whether a thread has one group at most.
+    pub(crate) once: bool,
 }
 
 /// A kernel in which loops are jammed.
@@ -49,6 +55,52 @@ struct Own {
     vars: HashMap<Var, Var>,
 }
 
+/// What the copies in a group have: their iterations, their numbers, and what tells whether they are iterations, if not all
+/// are.
+#[derive(Default)]
+struct Copies {
+    iterations: Vec<Value>,
+    numbers: Vec<Value>,
+    guards: Vec<Option<Value>>,
+}
+
+impl Copies {
+    /// Writes them at the start of a group.
+    fn write(
+        &mut self,
+        emit: &mut Emit<'_>,
+        (jam, group): (&Jam, Value),
+        [start, step]: [Value; 2],
+        [turns, by]: [Value; 2],
+    ) {
+        let ty = emit.function.type_of(by);
+        let first = emit.binary(BinaryOp::Mul, group, by);
+        let count = i128::from(jam.count);
+        let is_full = emit.number(turns).is_some_and(|turns| turns % count == 0);
+        let left = jam
+            .guard
+            .filter(|_| !is_full)
+            .map(|_| emit.binary(BinaryOp::Sub, turns, first));
+        for number in 0..jam.count {
+            let mut ahead = emit.int(number.into(), ty);
+            let mut guard = None;
+            // The first one of a group is an iteration.
+            if let Some(left) = left.filter(|_| number > 0) {
+                guard = Some(emit.compare(CompareOp::Lt, ahead, left));
+                let one = emit.int(1, ty);
+                let last = emit.binary(BinaryOp::Sub, left, one);
+                ahead = emit.binary(BinaryOp::Min, ahead, last);
+            }
+            let turn = emit.binary(BinaryOp::Add, first, ahead);
+            let ahead = emit.binary(BinaryOp::Mul, turn, step);
+            self.iterations
+                .push(emit.binary(BinaryOp::Add, start, ahead));
+            self.numbers.push(emit.int(number.into(), Type::U32));
+            self.guards.push(guard);
+        }
+    }
+}
+
 impl Jammer<'_> {
     fn function(&mut self) -> &mut Function {
         &mut self.module.functions[self.kernel]
@@ -65,7 +117,6 @@ impl Jammer<'_> {
 
     /// Jams a loop; those within have been.
     pub(crate) fn jam(&mut self, jam: Jam) -> Result<(), DirectiveError> {
-        let function = &mut self.module.functions[self.kernel];
         let InstData::For {
             index,
             start,
@@ -73,12 +124,12 @@ impl Jammer<'_> {
             step,
             body,
             unroll,
-        } = function.insts[jam.inst].data
+        } = self.function().insts[jam.inst].data
         else {
             unreachable!("a loop of what a thread executes is a `for`");
         };
         // Before the body is changed.
-        let rest = self.copied(jam.inst);
+        let rest = jam.guard.is_none().then(|| self.copied(jam.inst));
         let function = self.function();
         let at = function.insts[jam.inst].location;
         let ty = function.type_of(index);
@@ -87,34 +138,34 @@ impl Jammer<'_> {
         let [zero, one] = [0, 1].map(|number| emit.int(number, ty));
         let by = emit.int(jam.count.into(), ty);
         let turns = turns(&mut emit, [start, end, step], ty);
-        let groups = emit.binary(BinaryOp::Div, turns, by);
-        let mut iterations = Vec::new();
-        let mut numbers = Vec::new();
-        let group_body = emit.for_([zero, groups, one], unroll, |emit, group| {
-            let first = emit.binary(BinaryOp::Mul, group, by);
-            for number in 0..jam.count {
-                let ahead = emit.int(number.into(), ty);
-                let turn = emit.binary(BinaryOp::Add, first, ahead);
-                let ahead = emit.binary(BinaryOp::Mul, turn, step);
-                iterations.push(emit.binary(BinaryOp::Add, start, ahead));
-                numbers.push(emit.int(number.into(), Type::U32));
-            }
-        });
-        let fills = |turns: i128| turns % i128::from(jam.count) == 0;
-        let has_rest = !emit.number(turns).is_some_and(fills);
-        let from = match has_rest {
-            true => rest_from(&mut emit, [start, end, step], [turns, groups, by]),
-            false => end,
+        let groups = match jam.guard {
+            Some(_) => ceil_div(&mut emit, turns, by, ty),
+            None => emit.binary(BinaryOp::Div, turns, by),
         };
-        emit.list.extend(has_rest.then_some(rest));
-        let list = emit.list;
-        if let InstData::For { start, unroll, .. } = &mut function.insts[rest].data {
-            (*start, *unroll) = (from, Unroll::Auto);
+        let mut copies = Copies::default();
+        let mut write = |emit: &mut Emit<'_>, group| {
+            copies.write(emit, (&jam, group), [start, step], [turns, by]);
+        };
+        let group_body = match jam.once {
+            true => {
+                let has_one = emit.compare(CompareOp::Lt, zero, groups);
+                let body = emit.region(|emit| write(emit, zero));
+                emit.if_(has_one, body);
+                body
+            }
+            false => emit.for_([zero, groups, one], unroll, write),
+        };
+        let fills = |turns: i128| turns % i128::from(jam.count) == 0;
+        let has_rest = rest.filter(|_| !emit.number(turns).is_some_and(fills));
+        if let Some(rest) = has_rest {
+            let from = rest_from(&mut emit, [start, end, step], [turns, groups, by]);
+            emit.list.push(rest);
+            if let InstData::For { start, unroll, .. } = &mut emit.function.insts[rest].data {
+                (*start, *unroll) = (from, Unroll::Auto);
+            }
         }
-        let own = function.regions[body].insts.clone();
-        replace(function, &HashMap::from([(index, iterations[0])]), &own);
-        let mut others = self.others(jam, &iterations, &numbers);
-        self.region(body, &mut others)?;
+        let list = emit.list;
+        self.copies_in(jam, body, &copies)?;
         let function = self.function();
         let jammed = std::mem::take(&mut function.regions[body].insts);
         function.regions[group_body].insts.extend(jammed);
@@ -125,13 +176,29 @@ impl Jammer<'_> {
         Ok(())
     }
 
-    /// What iterations after the first have of their own, by their indices and numbers.
-    fn others(&mut self, jam: Jam, iterations: &[Value], numbers: &[Value]) -> Vec<Own> {
+    /// Writes what is in a loop's body for all copies.
+    fn copies_in(&mut self, jam: Jam, body: Region, copies: &Copies) -> Result<(), DirectiveError> {
+        let function = self.function();
+        let Some(index) = function.insts[jam.inst].data.index() else {
+            unreachable!("a loop of what a thread executes is a `for`");
+        };
+        let own = function.regions[body].insts.clone();
+        let first = HashMap::from([(index, copies.iterations[0])]);
+        replace(function, &first, &own);
+        let mut others = self.others(jam, copies);
+        self.region(body, &mut others)
+    }
+
+    /// What iterations after the first have of their own.
+    fn others(&mut self, jam: Jam, copies: &Copies) -> Vec<Own> {
         let body = self.function().insts[jam.inst].data.regions()[0];
         let vars = self.own_variables(body, jam.count);
+        let first = copies.iterations[0];
         let others = vars.into_iter().enumerate().map(|(number, vars)| {
-            let mut values = HashMap::from([(iterations[0], iterations[number + 1])]);
-            values.extend(jam.number.map(|held| (held, numbers[number + 1])));
+            let number = number + 1;
+            let mut values = HashMap::from([(first, copies.iterations[number])]);
+            values.extend(jam.number.map(|held| (held, copies.numbers[number])));
+            values.extend(jam.guard.zip(copies.guards[number]));
             Own { values, vars }
         });
         others.collect()
@@ -502,7 +569,7 @@ fn turns(emit: &mut Emit<'_>, [start, end, step]: [Value; 3], ty: Type) -> Value
 }
 
 /// Whether an instruction is of a kind, or holds one that is.
-fn holds(function: &Function, inst: Inst, is: fn(&InstData) -> bool) -> bool {
+pub(crate) fn holds(function: &Function, inst: Inst, is: impl Fn(&InstData) -> bool) -> bool {
     let data = &function.insts[inst].data;
     let mut found = is(data);
     for region in data.regions() {
@@ -515,7 +582,7 @@ fn holds(function: &Function, inst: Inst, is: fn(&InstData) -> bool) -> bool {
 
 /// Whether a region ends or continues a loop, or the function; with a depth, only what is outside of so many loops
 /// around.
-fn leaves(function: &Function, region: Region, depth: Option<u32>) -> bool {
+pub(crate) fn leaves(function: &Function, region: Region, depth: Option<u32>) -> bool {
     function.regions[region].insts.iter().any(|&inst| {
         let data = &function.insts[inst].data;
         let own = match (data.control(), depth) {

@@ -7,7 +7,9 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
 use crate::apply::{Applied, apply};
+use crate::edge::Edge;
 use crate::error::DirectiveError;
+use crate::once::once;
 use crate::program::{Program, is_region};
 use crate::schedule::Schedule;
 use crate::section::Section;
@@ -74,8 +76,12 @@ impl Program {
         let transformed = Transformed::of(self, schedule)?;
         crate::private::check(&transformed.program, &transformed.schedule)?;
         // What is staged brings barriers.
-        let staged = Staged::of(&transformed.program, &transformed.schedule, known)?;
-        let checked = crate::dependence::check(&staged.program, &transformed.schedule, known);
+        let edge = Edge::of(&transformed.program, &transformed.schedule);
+        let scheduled = (&transformed.schedule, &edge);
+        let reduced = &transformed.reduced;
+        let staged = Staged::of(&transformed.program, scheduled, (known, reduced))?;
+        let checked =
+            crate::dependence::check(&staged.program, &transformed.schedule, known, reduced);
         // The schedule in the text is the one that was given.
         checked.map_err(|error| error.under(schedule))
     }
@@ -115,11 +121,26 @@ impl Program {
     ) -> Result<Vec<Section>, DirectiveError> {
         let transformed = Transformed::of(self, schedule)?;
         let (program, numbers) = (&transformed.program, &transformed.numbers);
-        let sections = crate::section::sections(program, &transformed.schedule, known)?;
+        let edge = Edge::of(program, &transformed.schedule);
+        let scheduled = (&transformed.schedule, &edge);
+        let sections = crate::section::sections(program, scheduled, known)?;
         let numbered = sections
             .into_iter()
             .map(|section| section.in_loop_of(numbers));
         Ok(numbered.collect())
+    }
+
+    /// Of which of the loops a thread has one group of iterations at most in a launch with such arguments; with tiles, of
+    /// both loops that one becomes.
+    pub(crate) fn turns_once(
+        &self,
+        schedule: &Schedule,
+        known: &[Known],
+    ) -> Result<Vec<bool>, DirectiveError> {
+        let transformed = Transformed::of(self, schedule)?;
+        let found = once(&transformed.program, &transformed.schedule, known);
+        let loops = transformed.program.loops.iter();
+        Ok(loops.map(|(inst, _)| found.contains(inst)).collect())
     }
 
     /// The kernel in which each thread of a grid executes what a schedule gives it. Whether threads then depend on

@@ -11,16 +11,18 @@
 //! | `program` | a region, and what its marks say |
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
-//! | `apply`, `shares`, `meeting` | each thread's share of loops; bodies in which threads meet |
-//! | `transform`, `jam` | tiles of loops; iterations side by side |
+//! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
+//! | `transform`, `jam`, `edge` | tiles of loops; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
 //! | `bounds` | indices that are below the slice's length |
 //! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
 //! | `private` | variables that iterations hand on |
+//! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `touched` | what a region reads and writes of slices that were not copied to the device |
 //! | `error` | what is refused |
 //!
 //! The directives are those of hiCUDA (Han and Abdelrahman, "hiCUDA: High-Level GPGPU Programming", IEEE TPDS 22(1),
@@ -32,6 +34,7 @@ mod apply;
 mod banks;
 mod bounds;
 mod dependence;
+mod edge;
 mod emit;
 mod error;
 mod grid;
@@ -42,13 +45,16 @@ mod levels;
 pub mod marks;
 mod meeting;
 mod offload;
+mod once;
 mod owner;
 mod private;
 mod program;
+mod reduce;
 mod schedule;
 mod section;
 mod shares;
 mod stage;
+mod touched;
 mod transform;
 mod uniform;
 

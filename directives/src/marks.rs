@@ -5,6 +5,8 @@
 //! | [`partition()`] | before a `for`, whose bounds alone come between | how the loop's iterations are distributed |
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
 //! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
+//! | [`whole()`] | there, too, for each slice | a block copies all of the slice to shared memory before a turn |
+//! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
 //! | [`unroll()`] | there, too | how often the loop's body is written |
@@ -64,6 +66,19 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.shared").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// As [`shared()`], of all elements, whatever their indices are.
+    pub fn whole(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.whole").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Iterations of the next loop combine elements of a slice, a parameter of the region that is named by its length, with
+    /// values by an operation whose order does not matter.
+    pub fn reduction(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.reduction").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The rows of what the next loop has in shared memory are as long as they need be.
     pub fn unpadded() {

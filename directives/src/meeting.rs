@@ -4,12 +4,15 @@
 //! The body is cut at what holds a barrier. What lies between is executed by the threads that have an iteration,
 //! but for what computes with values alone, which all threads do. A value that is computed behind a guard and used
 //! after the next barrier is kept in a variable.
+//!
+//! An open guard is around what [`edge`](crate::edge) has closed alone, in the loops and conditions that hold it.
 
 use std::collections::{HashMap, HashSet};
 
 use kiln_jit_core::ir::{Effects, Inst, InstData, Source, Type, Value, Var};
 
-use crate::apply::{Levels, Rewrite};
+use crate::apply::{Guard, Levels, Rewrite};
+use crate::edge::moves_before;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 
@@ -19,8 +22,8 @@ enum Part {
     Open(Inst),
     /// What threads with an iteration do.
     Run(Vec<Inst>),
-    /// A barrier, or what holds one.
-    Meeting(Inst),
+    /// A barrier, what holds one, or another part that is cut within.
+    Within(Inst),
 }
 
 impl Rewrite<'_> {
@@ -29,14 +32,17 @@ impl Rewrite<'_> {
         &mut self,
         insts: Vec<Inst>,
         levels: Levels,
-        guard: Value,
+        guard: Guard,
     ) -> Result<Vec<Inst>, DirectiveError> {
-        let parts = self.parts(insts);
+        let parts = match guard.is_open {
+            true => self.open_parts(insts),
+            false => self.parts(insts),
+        };
         let mut list = Vec::new();
         for (number, part) in parts.iter().enumerate() {
             match part {
                 Part::Open(inst) => list.push(*inst),
-                Part::Meeting(inst) => list.extend(self.list(vec![*inst], levels, Some(guard))?),
+                Part::Within(inst) => list.extend(self.list(vec![*inst], levels, Some(guard))?),
                 Part::Run(run) => {
                     let kept = self.keep(run, &parts[number + 1..])?;
                     let mut run = self.list(run.clone(), levels, None)?;
@@ -48,7 +54,7 @@ impl Rewrite<'_> {
                             inner.set(var, value);
                         }
                     });
-                    emit.if_(guard, then);
+                    emit.if_(guard.holds, then);
                     list.append(&mut emit.list);
                 }
             }
@@ -69,7 +75,7 @@ impl Rewrite<'_> {
                 if !run.is_empty() {
                     parts.push(Part::Run(std::mem::take(&mut run)));
                 }
-                parts.push(Part::Meeting(inst));
+                parts.push(Part::Within(inst));
                 continue;
             }
             let mut is_open = self.is_for_all(&node.data);
@@ -83,6 +89,34 @@ impl Rewrite<'_> {
                     run.push(inst);
                 }
             }
+        }
+        if !run.is_empty() {
+            parts.push(Part::Run(run));
+        }
+        parts
+    }
+
+    /// Cuts a body of which all threads execute what is not closed. Closed parts stay together over what computes with
+    /// values alone, which comes before them.
+    fn open_parts(&self, insts: Vec<Inst>) -> Vec<Part> {
+        let function = &self.module.functions[self.kernel];
+        let mut parts = Vec::new();
+        let mut run = Vec::new();
+        for inst in insts {
+            let data = &function.insts[inst].data;
+            if self.edge.is_closed(inst) {
+                run.push(inst);
+                continue;
+            }
+            if !moves_before(&self.module, function, inst, &run) && !run.is_empty() {
+                parts.push(Part::Run(std::mem::take(&mut run)));
+            }
+            parts.push(
+                match self.uniform.meets(inst) || !data.regions().is_empty() {
+                    true => Part::Within(inst),
+                    false => Part::Open(inst),
+                },
+            );
         }
         if !run.is_empty() {
             parts.push(Part::Run(run));
@@ -195,7 +229,7 @@ impl Rewrite<'_> {
 impl Part {
     fn insts(&self) -> Vec<Inst> {
         match self {
-            Part::Open(inst) | Part::Meeting(inst) => vec![*inst],
+            Part::Open(inst) | Part::Within(inst) => vec![*inst],
             Part::Run(insts) => insts.clone(),
         }
     }

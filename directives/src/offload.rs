@@ -1,6 +1,6 @@
 //! What the code that `#[offload]` writes refers to: what of slices is on the device, and launches of regions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use kiln_jit_core::args::Arg;
@@ -19,6 +19,7 @@ use crate::error::DirectiveError;
 use crate::kernel::Scheduled;
 use crate::program::Program;
 use crate::schedule::Schedule;
+use crate::touched::{Elements, Touched, touched};
 
 /// What a call of an `#[offload]` function has copied and launched, or would.
 #[derive(Clone, Debug, Default)]
@@ -98,6 +99,8 @@ pub struct Present<T: KernelType> {
     held: Held<T>,
     /// Whether a region has written it since it was last copied to the host.
     is_newer: bool,
+    /// Of a slice whose elements are not copied to the device: those that regions have written.
+    written: Option<Vec<Elements>>,
 }
 
 /// What holds a slice on the device.
@@ -109,11 +112,22 @@ enum Held<T: KernelType> {
     Planned(usize),
 }
 
+impl<T: KernelType> Held<T> {
+    fn known(&self) -> Known {
+        match self {
+            Held::Nothing => Known::Nothing,
+            Held::Buffer(buffer) => Known::Length(buffer.len() as u64),
+            Held::Planned(len) => Known::Length(*len as u64),
+        }
+    }
+}
+
 impl<T: KernelType> Default for Present<T> {
     fn default() -> Present<T> {
         Present {
             held: Held::Nothing,
             is_newer: false,
+            written: None,
         }
     }
 }
@@ -124,9 +138,22 @@ impl<T: KernelType> Present<T> {
         Present::default()
     }
 
-    /// Copies the slice to the device, unless it is there.
+    /// Lets regions write the slice before they read it: its elements are not copied to the device. What is there of it is
+    /// let go.
+    pub fn alloc(&mut self) {
+        self.held = Held::Nothing;
+        self.written = Some(Vec::new());
+    }
+
+    /// Copies the slice to the device, unless it is there; one of which regions write what they read has memory there.
     pub fn bring(&mut self, offload: &mut Offload<'_>, slice: &[T]) -> Result<()> {
-        if matches!(self.held, Held::Nothing) {
+        let is_absent = matches!(self.held, Held::Nothing);
+        if is_absent && self.written.is_some() {
+            self.held = match offload.jit {
+                Some(jit) => Held::Buffer(jit.zeros(slice.len())?),
+                None => Held::Planned(slice.len()),
+            };
+        } else if is_absent {
             self.held = match offload.jit {
                 Some(jit) => Held::Buffer(jit.upload(slice)?),
                 None => Held::Planned(slice.len()),
@@ -137,13 +164,47 @@ impl<T: KernelType> Present<T> {
         Ok(())
     }
 
+    /// Notes what a region does to the slice, which is this parameter of it; before the launch.
+    ///
+    /// # Errors
+    /// A read of elements that were not copied to the device and that no region has written.
+    pub fn used(&mut self, ready: &Ready, param: usize, name: &str) -> Result<(), DirectiveError> {
+        let (Some(written), Known::Length(len)) = (&mut self.written, self.held.known()) else {
+            return Ok(());
+        };
+        let touched = &ready.touched[param];
+        for (place, elements) in &touched.reads {
+            let problem = match elements {
+                None => {
+                    "which elements these are is not known, as their indices are no sums of the loops' counters times numbers"
+                }
+                Some(elements) if !written.iter().any(|all| elements.are_among(all)) => {
+                    "no region before this one is known to have written all of these"
+                }
+                Some(_) => continue,
+            };
+            let (place, slice) = (place.clone(), name.to_owned());
+            return Err(DirectiveError::Unwritten {
+                place,
+                slice,
+                problem,
+            });
+        }
+        for elements in &touched.writes {
+            if !written.iter().any(|all| elements.are_among(all)) {
+                written.push(elements.clone());
+            }
+        }
+        let all = Elements::all(len);
+        if written.iter().any(|some| all.are_among(some)) {
+            self.written = None;
+        }
+        Ok(())
+    }
+
     /// What a launch knows of the slice.
     pub fn known(&self) -> Known {
-        match &self.held {
-            Held::Nothing => Known::Nothing,
-            Held::Buffer(buffer) => Known::Length(buffer.len() as u64),
-            Held::Planned(len) => Known::Length(*len as u64),
-        }
+        self.held.known()
     }
 
     /// The argument of a region that reads the slice.
@@ -172,7 +233,16 @@ impl<T: KernelType> Present<T> {
             return Ok(());
         }
         if let Held::Buffer(buffer) = &self.held {
-            slice.copy_from_slice(&buffer.to_vec()?);
+            let values = buffer.to_vec()?;
+            match &self.written {
+                None => slice.copy_from_slice(&values),
+                // The host's other elements are what they were.
+                Some(written) => {
+                    let mut copy = |at: usize| slice[at] = values[at];
+                    let each = |elements: &Elements| elements.each(values.len(), &mut copy);
+                    written.iter().for_each(each);
+                }
+            }
         }
         offload.report.downloads += 1;
         offload.report.downloaded_bytes += size_of_val(slice);
@@ -183,6 +253,7 @@ impl<T: KernelType> Present<T> {
     /// Lets what is on the device go, as the host may write the slice.
     pub fn let_go(&mut self) {
         self.held = Held::Nothing;
+        self.written = None;
     }
 }
 
@@ -210,6 +281,8 @@ pub fn grid(blocks: &[u64], threads: &[u64]) -> Result<[Vec<u32>; 2], DirectiveE
 pub struct Ready {
     schedule: Arc<Schedule>,
     scheduled: Arc<Scheduled>,
+    /// By parameter.
+    touched: Arc<Vec<Touched>>,
 }
 
 /// How many launches of a region are remembered as verified, and how many schedules.
@@ -217,9 +290,19 @@ const REMEMBERED: usize = 256;
 
 #[derive(Debug, Default)]
 struct Made {
-    /// By schedule, and what is known of the arguments if the schedule stages slices.
-    ready: HashMap<(Arc<Schedule>, Vec<Known>), Arc<Scheduled>>,
-    verified: HashSet<(Arc<Schedule>, Vec<Known>)>,
+    kernels: HashMap<For, Arc<Scheduled>>,
+    /// By schedule and what is known of the arguments.
+    verified: HashMap<(Arc<Schedule>, Vec<Known>), Ready>,
+}
+
+/// What a kernel is for.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct For {
+    schedule: Arc<Schedule>,
+    /// What is known of the arguments, if the schedule stages slices.
+    known: Vec<Known>,
+    /// Of which loops a thread has one turn at most.
+    once: Vec<bool>,
 }
 
 /// A region of an `#[offload]` function.
@@ -253,35 +336,36 @@ impl Region {
         };
         let schedule = Arc::new(program.schedule(&blocks, &threads));
         let launch = (schedule.clone(), known.to_vec());
-        let stages = schedule.loops.iter().any(|held| !held.shared.is_empty());
-        let key = match stages {
-            true => launch.clone(),
-            false => (schedule.clone(), Vec::new()),
-        };
-        let remembered = |made: &Made| {
-            let scheduled = made.ready.get(&key)?.clone();
-            let (schedule, _) = made.verified.get(&launch)?;
-            Some(Ready {
-                schedule: schedule.clone(),
-                scheduled,
-            })
-        };
+        let remembered = |made: &Made| made.verified.get(&launch).cloned();
         if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let scheduled = Arc::new(program.apply_for(&schedule, known)?);
+        let stages = schedule.loops.iter().any(|held| held.is_for_arguments());
+        let key = For {
+            schedule: schedule.clone(),
+            known: if stages { known.to_vec() } else { Vec::new() },
+            once: program.turns_once(&schedule, known)?,
+        };
+        let made = |made: &Made| made.kernels.get(&key).cloned();
+        let made = self.made.lock().as_ref().and_then(made);
+        let scheduled = match made {
+            Some(scheduled) => scheduled,
+            None => Arc::new(program.apply_for(&schedule, known)?),
+        };
         let mut made = self.made.lock();
         let made = made.get_or_insert_with(Made::default);
         if made.verified.len() >= REMEMBERED {
             *made = Made::default();
         }
-        let scheduled = made.ready.entry(key).or_insert(scheduled).clone();
-        made.verified.insert(launch);
-        Ok(Ready {
+        let scheduled = made.kernels.entry(key).or_insert(scheduled).clone();
+        let ready = Ready {
             schedule,
             scheduled,
-        })
+            touched: Arc::new(touched(program, known)?),
+        };
+        made.verified.insert(launch, ready.clone());
+        Ok(ready)
     }
 }
 

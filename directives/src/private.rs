@@ -33,7 +33,7 @@ pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), Direct
 }
 
 /// What is executed by some threads only, or by each thread in iterations of its own.
-struct Body<'p> {
+pub(crate) struct Body<'p> {
     program: &'p Program,
     holder: Inst,
     /// How iterations of the holder are executed.
@@ -43,7 +43,8 @@ struct Body<'p> {
 }
 
 impl<'p> Body<'p> {
-    fn new(
+    /// A region of what is executed apart, and how.
+    pub(crate) fn new(
         program: &'p Program,
         (holder, apart): (Inst, &'static str),
         region: Region,
@@ -61,7 +62,8 @@ impl<'p> Body<'p> {
         }
     }
 
-    fn check(&self) -> Result<(), DirectiveError> {
+    /// Refuses what it hands on.
+    pub(crate) fn check(&self) -> Result<(), DirectiveError> {
         let function = self.program.function();
         let mut written: Vec<(Var, Inst)> = Vec::new();
         let mut stored: Vec<(Value, Inst)> = Vec::new();

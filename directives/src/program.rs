@@ -179,6 +179,8 @@ impl Program {
             marks::partition::row(),
             marks::independent::row(),
             marks::shared::row(),
+            marks::whole::row(),
+            marks::reduction::row(),
             marks::unpadded::row(),
             marks::tile::row(),
             marks::jam::row(),
@@ -203,7 +205,13 @@ impl Program {
                     if row.is_same(marks::partition::row()) {
                         marked.partition = self.partition_of(&node.data, at)?;
                     } else if row.is_same(marks::shared::row()) {
-                        marked.shared = marked.shared.with(self.shared_of(&node.data, at)?);
+                        marked.shared = marked.shared.with(self.slice_of(&node.data, at)?);
+                    } else if row.is_same(marks::whole::row()) {
+                        let slice = self.slice_of(&node.data, at)?;
+                        marked.shared = marked.shared.with(slice);
+                        marked.whole = marked.whole.with(slice);
+                    } else if row.is_same(marks::reduction::row()) {
+                        marked.reduction = marked.reduction.with(self.slice_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
                     } else if row.is_same(marks::unpadded::row()) {
@@ -324,8 +332,8 @@ impl Program {
         }
     }
 
-    /// The number of the parameter that a mark of a slice in shared memory names by its length.
-    fn shared_of(&self, mark: &InstData, at: Location) -> Result<u32, DirectiveError> {
+    /// The number of the parameter that a mark of a slice names by its length.
+    fn slice_of(&self, mark: &InstData, at: Location) -> Result<u32, DirectiveError> {
         let function = self.function();
         let mut named = mark.intrinsic().and_then(|(_, args)| args.first().copied());
         // The length is made of the slice alone.
@@ -352,14 +360,14 @@ impl Program {
         let param = param.ok_or_else(|| {
             self.placement(
                 at,
-                "`shared` takes slices that are parameters of the region: name the slice itself, not a part of it",
+                "`shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it",
             )
         })?;
         match param < Slices::MAX {
             true => Ok(param),
             false => Err(self.placement(
                 at,
-                "`shared` takes the first 64 parameters of a region: let the slice come before others",
+                "`shared` and `reduction` take the first 64 parameters of a region: let the slice come before others",
             )),
         }
     }

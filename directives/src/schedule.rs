@@ -105,6 +105,12 @@ pub struct LoopSchedule {
     /// The slices of which, before each turn, all threads of a block together copy to shared memory what they read of
     /// them in the turn. The text of a schedule has their numbers: `shared(0,2)`.
     pub shared: Slices,
+    /// Slices, of those that are staged, of which all elements are, so that their indices may be any. The text of a schedule has
+    /// `whole(1)` behind `shared(0,1)`.
+    pub whole: Slices,
+    /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
+    /// `reduction(2)`.
+    pub reduction: Slices,
     /// Rows of staged slices are as long as they need be in shared memory; if this is `false`, longer where the threads of a
     /// warp would else wait for one bank. The text of a schedule says `nopad`.
     pub unpadded: bool,
@@ -120,6 +126,11 @@ pub struct LoopSchedule {
 }
 
 impl LoopSchedule {
+    /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' own.
+    pub(crate) fn is_for_arguments(self) -> bool {
+        !self.shared.is_empty() || !self.reduction.is_empty()
+    }
+
     /// How many iterations are executed side by side.
     pub(crate) fn jammed(self) -> u32 {
         self.jam.unwrap_or(1)
@@ -170,9 +181,14 @@ impl fmt::Display for Schedule {
             let (partition, end) = (held.partition, if number == 0 { "" } else { ";" });
             let promised = if held.independent { " independent" } else { "" };
             write!(f, "{end} loop {number}: {partition}{promised}")?;
-            if !held.shared.is_empty() {
-                let numbers: Vec<_> = held.shared.numbers().map(|held| held.to_string()).collect();
-                write!(f, " shared({})", numbers.join(","))?;
+            let slices = [
+                ("shared", held.shared),
+                ("whole", held.whole),
+                ("reduction", held.reduction),
+            ];
+            for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
+                let numbers: Vec<_> = slices.numbers().map(|held| held.to_string()).collect();
+                write!(f, " {clause}({})", numbers.join(","))?;
             }
             if held.unpadded {
                 f.write_str(" nopad")?;
@@ -214,7 +230,16 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
         match clause {
             "unroll" => held.unroll = Unroll::Full,
             "unroll(never)" => held.unroll = Unroll::Never,
-            _ => held.shared = slices(clause)?,
+            _ => {
+                let (name, _) = clause.split_once('(')?;
+                let slices = slices(clause, name)?;
+                match name {
+                    "shared" => held.shared = slices,
+                    "whole" => held.whole = slices,
+                    "reduction" => held.reduction = slices,
+                    _ => return None,
+                }
+            }
         }
     }
     Some(())
@@ -259,7 +284,7 @@ impl FromStr for Schedule {
                     "nopad" => held.unpadded = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
                         read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }
@@ -270,9 +295,10 @@ impl FromStr for Schedule {
     }
 }
 
-/// The slices of a clause `shared(..)`.
-fn slices(clause: &str) -> Option<Slices> {
-    let numbers = clause.strip_prefix("shared(")?.strip_suffix(')')?;
+/// The slices of a clause of this name.
+fn slices(clause: &str, name: &str) -> Option<Slices> {
+    let numbers = clause.strip_prefix(name)?.strip_prefix('(')?;
+    let numbers = numbers.strip_suffix(')')?;
     let add = |slices: Slices, number: &str| {
         let number = number.trim().parse().ok()?;
         (number < Slices::MAX).then(|| slices.with(number))

@@ -12,11 +12,13 @@ use std::fmt;
 
 use kiln_jit_core::ir::{Control, Function, Inst, Module, Read as Way, Source, Value, ValueDef};
 
+use self::boxed::boxed;
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Atom, Form, Known, Step};
 use crate::banks::padding;
+use crate::edge::Edge;
 use crate::error::DirectiveError;
-use crate::integer::{Linear, ceil, gcd};
+use crate::integer::{Linear, ceil};
 use crate::program::Program;
 use crate::schedule::{OverBlocks, Schedule};
 
@@ -62,6 +64,8 @@ pub(crate) struct Read {
     pub(crate) load: Inst,
     /// Along each dimension.
     pub(crate) places: Vec<Place>,
+    /// The index, which is the place of a read of a slice that is staged whole.
+    pub(crate) whole: Option<Value>,
 }
 
 /// A dimension of a box: the first place from the origin on, how many there are, and how many elements are from one to
@@ -118,6 +122,10 @@ pub struct Section {
     pub(crate) is_within: bool,
     /// Whether the origin, the places of all elements of the box and the slice's length are numbers of 32 bits with a sign.
     pub(crate) is_short: bool,
+    /// Whether these are all elements of the slice, and reads' indices any.
+    pub(crate) is_whole: bool,
+    /// Whether lanes without an iteration read elements of the box, too.
+    pub(crate) is_padded: bool,
     /// The loops around, up to the one that stages.
     pub(crate) around: Vec<Inst>,
     /// Of falling strides.
@@ -216,7 +224,7 @@ pub(crate) const MAX_BYTES: u64 = 48 * 1024;
 /// The sections of all slices that a schedule stages, in the order of the loops.
 pub(crate) fn sections(
     program: &Program,
-    schedule: &Schedule,
+    (schedule, edge): (&Schedule, &Edge),
     known: &[Known],
 ) -> Result<Vec<Section>, DirectiveError> {
     if schedule.loops.iter().all(|held| held.shared.is_empty()) {
@@ -226,6 +234,7 @@ pub(crate) fn sections(
     let mut search = Search {
         program,
         schedule,
+        edge,
         affine: Affine::new(program.function(), known),
         found: Vec::new(),
         last_batches: HashMap::new(),
@@ -242,6 +251,7 @@ pub(crate) fn sections(
 struct Search<'p> {
     program: &'p Program,
     schedule: &'p Schedule,
+    edge: &'p Edge,
     affine: Affine<'p>,
     found: Vec<Section>,
     /// By loop around that has as many iterations for each thread: the last turn with which a batch begins.
@@ -261,6 +271,9 @@ struct Sum {
 /// What is wrong with an index that is no sum.
 const NOT_AFFINE: &str = "an index of it is not a sum of the loops' counters times numbers: stage slices whose indices \
                           are, and let `Program::apply_for` know the numbers of the launch";
+
+const NOT_READ: &str = "nothing in the loop reads an element of it: take it out of the clause";
+const STAGED_AROUND: &str = "a loop around stages it, too: take it out of one of the clauses";
 
 impl Search<'_> {
     fn refuse(&self, at: Inst, slice: &str, problem: &'static str) -> DirectiveError {
@@ -298,31 +311,96 @@ impl Search<'_> {
             ));
         }
         let is_within = |access: &&Access| access.loops.iter().any(|held| held.inst == inst);
-        let mut sums = Vec::new();
         let own = accesses.all.iter().filter(|access| access.base == slice);
-        for access in own.filter(is_within) {
+        let own = own.filter(is_within);
+        if self.schedule.loops[number].whole.contains(param) {
+            return self.whole(own.collect(), (number, inst), slice, name);
+        }
+        let mut sums = Vec::new();
+        for access in own {
             let sum = self.sum(access, inst);
             sums.push(sum.map_err(|problem| self.refuse(access.inst, name, problem))?);
         }
         if sums.is_empty() {
-            return Err(self.refuse(
-                inst,
-                name,
-                "nothing in the loop reads an element of it: take it out of the clause",
-            ));
+            return Err(self.refuse(inst, name, NOT_READ));
         }
         let taken = |sum: &&Sum| {
             let mut reads = self.found.iter().flat_map(|section| &section.reads);
             reads.any(|read| read.load == sum.load)
         };
         if sums.iter().find(taken).is_some() {
-            return Err(self.refuse(
-                inst,
-                name,
-                "a loop around stages it, too: take it out of one of the clauses",
-            ));
+            return Err(self.refuse(inst, name, STAGED_AROUND));
         }
         self.add(sums, (number, inst), slice, name)
+    }
+
+    /// Adds the section of a slice that is staged whole.
+    fn whole(
+        &mut self,
+        accesses: Vec<&Access>,
+        (number, inst): (usize, Inst),
+        slice: Value,
+        name: &str,
+    ) -> Result<(), DirectiveError> {
+        let Some(length) = self.affine.length(slice) else {
+            let problem = "how many elements it has is not known: let `Program::apply_for` know the lengths of the launch";
+            return Err(self.refuse(inst, name, problem));
+        };
+        let size = self.element_bytes(slice);
+        if length
+            .checked_mul(size)
+            .is_none_or(|bytes| bytes > MAX_BYTES.into())
+        {
+            let problem = "it has too many elements for shared memory: stage what a turn reads, by `copyin(a)` without `[..]`";
+            return Err(self.refuse(inst, name, problem));
+        }
+        let mut reads = Vec::new();
+        for access in accesses {
+            let index = self.index(access);
+            let index = index.map_err(|problem| self.refuse(access.inst, name, problem))?;
+            let mut found = self.found.iter().flat_map(|section| &section.reads);
+            if found.any(|read| read.load == access.inst) {
+                return Err(self.refuse(inst, name, STAGED_AROUND));
+            }
+            reads.push(Read {
+                load: access.inst,
+                places: Vec::new(),
+                whole: Some(index),
+            });
+        }
+        let Some(index) = reads.first().and_then(|read| read.whole) else {
+            return Err(self.refuse(inst, name, NOT_READ));
+        };
+        self.found.push(Section {
+            name: name.to_owned(),
+            number,
+            element_bytes: size,
+            padding: 0,
+            slice,
+            index,
+            is_signed: false,
+            is_within: true,
+            is_short: length < 1 << 31,
+            is_whole: true,
+            is_padded: false,
+            around: Vec::new(),
+            dims: vec![Dimension {
+                first: 0,
+                extent: length,
+                stride: 1,
+            }],
+            reads,
+        });
+        Ok(())
+    }
+
+    /// The bytes of an element of a slice.
+    fn element_bytes(&self, slice: Value) -> i128 {
+        let types = &self.program.module.types;
+        let element = types.as_slice(self.program.function().type_of(slice));
+        let layout = element.and_then(|(address, _)| types.layout(address.pointee));
+        let layout = layout.expect("what is read by index is a slice of values");
+        layout.size.into()
     }
 
     /// Adds the sections of reads: one for those whose origins differ by a number.
@@ -333,13 +411,7 @@ impl Search<'_> {
         slice: Value,
         name: &str,
     ) -> Result<(), DirectiveError> {
-        let types = &self.program.module.types;
-        let function = self.program.function();
-        let element = types.as_slice(function.type_of(slice));
-        let layout = element.and_then(|(address, _)| types.layout(address.pointee));
-        let size = layout
-            .expect("what is read by index is a slice of values")
-            .size;
+        let size = self.element_bytes(slice);
         while !sums.is_empty() {
             let origin = sums[0].origin.clone();
             let is_like = |sum: &Sum| {
@@ -359,7 +431,7 @@ impl Search<'_> {
             let len = dims
                 .iter()
                 .try_fold(1i128, |len, dim| len.checked_mul(dim.extent));
-            let bytes = len.and_then(|len| len.checked_mul(size.into()));
+            let bytes = len.and_then(|len| len.checked_mul(size));
             if bytes.is_none_or(|bytes| bytes > MAX_BYTES.into()) {
                 return Err(self.refuse(inst, name, too_large));
             }
@@ -367,13 +439,15 @@ impl Search<'_> {
             let mut section = Section {
                 name: name.to_owned(),
                 number,
-                element_bytes: size.into(),
+                element_bytes: size,
                 padding: 0,
                 slice,
                 index,
                 is_signed,
                 is_within,
                 is_short,
+                is_whole: false,
+                is_padded: self.edge.pads(),
                 around,
                 dims,
                 reads,
@@ -526,6 +600,24 @@ impl Search<'_> {
         (form.is_exact() || form.is_signed() && is_short).then_some(form)
     }
 
+    /// How many blocks and threads a loop is distributed over.
+    fn extents(&self, held: &Around) -> [i128; 2] {
+        let extent = |dims: &[u32], level: usize, is_over: bool| {
+            let extent = dims.get(level).filter(|_| is_over);
+            extent.map_or(1, |&extent| i128::from(extent).max(1))
+        };
+        let (partition, levels) = (held.schedule.partition, held.levels);
+        let over_blocks = partition.over_blocks.is_some();
+        [
+            extent(&self.schedule.blocks, levels.blocks, over_blocks),
+            extent(
+                &self.schedule.threads,
+                levels.threads,
+                partition.over_threads,
+            ),
+        ]
+    }
+
     /// What ranges of a loop, and how far, in turns of it; of a loop around that is not distributed over threads, only
     /// iterations side by side.
     fn ranging(&mut self, held: &Around, is_around: bool) -> Vec<Term> {
@@ -544,20 +636,7 @@ impl Search<'_> {
             terms.push(term(Ranging::Turn { inst, step }, most, 1));
         } else {
             let partition = held.schedule.partition;
-            let extent = |dims: &[u32], level: usize, is_over: bool| {
-                let extent = dims.get(level).filter(|_| is_over);
-                extent.map_or(1, |&extent| i128::from(extent).max(1))
-            };
-            let blocks = extent(
-                &self.schedule.blocks,
-                held.levels.blocks,
-                partition.over_blocks.is_some(),
-            );
-            let threads = extent(
-                &self.schedule.threads,
-                held.levels.threads,
-                partition.over_threads,
-            );
+            let [blocks, threads] = self.extents(held);
             let (share, apart) = match partition.over_blocks {
                 Some(OverBlocks::Block) => {
                     let chunk = held.schedule.chunk(most, [blocks, threads]);
@@ -568,8 +647,14 @@ impl Search<'_> {
                 None => (most, threads),
             };
             let level = held.levels.threads;
-            terms.push(term(Ranging::Thread(level), threads.min(share), 1));
-            let side_by_side = i128::from(held.schedule.jammed()).min(ceil(share, threads));
+            // Lanes beyond the end read at their places, too.
+            let is_padded = self.edge.is_padded(held.inst);
+            let (of_threads, of_copies) = match is_padded {
+                true => (threads, i128::MAX),
+                false => (threads.min(share), ceil(share, threads)),
+            };
+            terms.push(term(Ranging::Thread(level), of_threads, 1));
+            let side_by_side = i128::from(held.schedule.jammed()).min(of_copies);
             let spread = match partition.over_blocks {
                 Some(OverBlocks::Cyclic) => blocks,
                 Some(OverBlocks::Block) | None => 1,
@@ -620,114 +705,6 @@ fn can_be_copied(
     }
 }
 
-/// The smallest box that holds reads whose origins differ by numbers from one; `None` if its numbers become too large.
-fn boxed(sums: Vec<Sum>, origin: &Linear) -> Option<(Vec<Dimension>, Vec<Read>)> {
-    // Products of two of these, and sums of many, are numbers of 128 bits.
-    let far = 1i128 << 50;
-    let mut strides: Vec<i128> = Vec::new();
-    for term in sums.iter().flat_map(|sum| &sum.terms) {
-        if term.factor.abs() >= far || term.count >= far {
-            return None;
-        }
-        strides.push(term.factor.abs());
-    }
-    strides.sort_unstable();
-    strides.dedup();
-    strides.reverse();
-    let ahead: Vec<i128> = sums
-        .iter()
-        .map(|sum| sum.origin.number - origin.number)
-        .collect();
-    if ahead.iter().any(|ahead| ahead.abs() >= far) {
-        return None;
-    }
-    let split = loop {
-        let split: Vec<_> = ahead.iter().map(|&ahead| split(ahead, &strides)).collect();
-        let rest = split.iter().fold(0, |all, &(_, rest)| gcd(all, rest.abs()));
-        match rest {
-            0 => break split,
-            // Less than half of each stride that is there.
-            rest => strides.push(rest),
-        }
-    };
-    let reads = sums.into_iter().zip(split).map(|(sum, (numbers, _))| {
-        let mut places: Vec<_> = numbers
-            .into_iter()
-            .map(|number| Place {
-                number,
-                terms: Vec::new(),
-            })
-            .collect();
-        for term in sum.terms {
-            let mut along = strides.iter();
-            let dim = along.position(|&stride| stride == term.factor.abs());
-            let factor = term.factor.signum();
-            places[dim.expect("each is a stride")]
-                .terms
-                .push(Term { factor, ..term });
-        }
-        let load = sum.load;
-        Read { load, places }
-    });
-    let mut reads: Vec<Read> = reads.collect();
-    merge(&mut strides, &mut reads);
-    let dims = strides.iter().enumerate().map(|(dim, &stride)| {
-        let (first, extent) = spanned(&reads, dim);
-        Dimension {
-            first,
-            extent,
-            stride,
-        }
-    });
-    Some((dims.collect(), reads))
-}
-
-/// A number as numbers of strides, of the largest first, each to the nearest; and the rest.
-fn split(ahead: i128, strides: &[i128]) -> (Vec<i128>, i128) {
-    let mut rest = ahead;
-    let mut along = |&stride: &i128| {
-        let number = (2 * rest + stride).div_euclid(2 * stride);
-        rest -= number * stride;
-        number
-    };
-    (strides.iter().map(&mut along).collect(), rest)
-}
-
-/// The first place of reads along a dimension, and how many there are up to the last.
-fn spanned(reads: &[Read], dim: usize) -> (i128, i128) {
-    let ranges = reads.iter().map(|read| read.places[dim].range());
-    let (low, high) = ranges.fold((i128::MAX, i128::MIN), |all, range| {
-        (all.0.min(range.0), all.1.max(range.1))
-    });
-    (low, high - low + 1)
-}
-
-/// Makes one of two dimensions where steps along the longer stride lead to what the shorter one reaches, or next to it:
-/// the elements are those of one run then, and each is there once.
-fn merge(strides: &mut Vec<i128>, reads: &mut [Read]) {
-    let mut dim = strides.len();
-    while dim > 1 {
-        dim -= 1;
-        let (long, short) = (strides[dim - 1], strides[dim]);
-        let steps = long / short;
-        if long % short != 0 || spanned(reads, dim).1 < steps {
-            continue;
-        }
-        for read in &mut *reads {
-            let longer = read.places.remove(dim - 1);
-            let place = &mut read.places[dim - 1];
-            place.number += longer.number * steps;
-            let further = |term: Term| Term {
-                factor: term.factor * steps,
-                ..term
-            };
-            place.terms.extend(longer.terms.into_iter().map(further));
-        }
-        strides.remove(dim - 1);
-        // The dimension before may reach this one now.
-        dim = strides.len();
-    }
-}
-
+mod boxed;
 #[cfg(test)]
 mod tests;

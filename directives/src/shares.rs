@@ -17,13 +17,17 @@
 //!
 //! A loop over threads in which all threads of the block meet has a turn for each batch of `T` iterations of its
 //! block, `m in 0 .. ceil(share / T)`, which all threads take and in which a guard tells those that have an
-//! iteration.
+//! iteration. Where others execute one, too ([`edge`](crate::edge)), it is the last one of the share.
+//!
+//! A loop of which it is known that each thread has one turn at most is no loop: it is executed if its first turn is before
+//! its end.
 
 use kiln_jit_core::ir::{BinaryOp, CompareOp, Constant, Region, Type, Unroll, Value};
 
 use crate::apply::{Shares, Turn};
 use crate::emit::Emit;
 use crate::grid::Dim;
+use crate::once::Once;
 use crate::schedule::OverBlocks;
 use crate::transform::unsigned;
 
@@ -188,6 +192,9 @@ impl Shares {
         let ty = self.counted_in(emit);
         let count = self.count(emit);
         if let (Some((_, OverBlocks::Cyclic)), Some(thread)) = (self.block, self.thread) {
+            if self.padded {
+                return self.write_meeting(emit);
+            }
             let batches = self.batches(emit, count, thread, ty);
             return self.loop_of(emit, batches, |shares, emit, batch| {
                 let (own, guard) = shares.in_batch(emit, batch, thread, count, ty);
@@ -275,7 +282,25 @@ impl Shares {
             return (own, None);
         }
         let rest = emit.binary(BinaryOp::Sub, count, first);
-        (own, Some(emit.compare(CompareOp::Lt, thread, rest)))
+        let guard = emit.compare(CompareOp::Lt, thread, rest);
+        if !self.padded {
+            return (own, Some(guard));
+        }
+        // Of a sum that wraps around, too, this is one of the share's.
+        let one = emit.int(1, ty);
+        let last = emit.binary(BinaryOp::Sub, count, one);
+        (emit.binary(BinaryOp::Min, own, last), Some(guard))
+    }
+
+    /// Ends the launch where a thread has more turns than it executes.
+    fn assert_once(&self, emit: &mut Emit<'_>, [_, end, step]: [Value; 3], ty: Type) {
+        let jammed = emit.int(self.jammed.into(), ty);
+        let most = emit.binary(BinaryOp::Mul, step, jammed);
+        let holds = emit.compare(CompareOp::Le, end, most);
+        if emit.function.constant(holds) != Some(Constant::Bool(true)) {
+            let message = "a kernel whose threads have one iteration each of a loop is for launches in which they have no more";
+            emit.assert(holds, message, [end, most]);
+        }
     }
 
     /// A loop; `write` writes the start of a turn.
@@ -291,9 +316,22 @@ impl Shares {
             Unroll::Full => Unroll::Auto,
             unroll => unroll,
         };
-        let body = emit.for_(bounds, unroll, |turn, own| {
-            written = Some(write(self, turn, own))
-        });
+        if self.once == Once::Asserted {
+            let ty = emit.function.type_of(bounds[0]);
+            self.assert_once(emit, bounds, ty);
+        }
+        let body = match self.once {
+            Once::Asserted | Once::Known if self.jammed == 1 => {
+                let [start, end, _] = bounds;
+                let has_one = emit.compare(CompareOp::Lt, start, end);
+                let region = emit.region(|turn| written = Some(write(self, turn, start)));
+                emit.if_(has_one, region);
+                region
+            }
+            _ => emit.for_(bounds, unroll, |turn, own| {
+                written = Some(write(self, turn, own))
+            }),
+        };
         let Start {
             index,
             first,
@@ -311,7 +349,7 @@ impl Shares {
 }
 
 /// A quotient, rounded up.
-fn ceil_div(emit: &mut Emit<'_>, number: Value, by: Value, ty: Type) -> Value {
+pub(crate) fn ceil_div(emit: &mut Emit<'_>, number: Value, by: Value, ty: Type) -> Value {
     let whole = emit.binary(BinaryOp::Div, number, by);
     let rest = emit.binary(BinaryOp::Rem, number, by);
     let zero = emit.int(0, ty);

@@ -2,8 +2,8 @@
 //!
 //! Before each turn all threads of the block come together at a barrier, behind which nobody reads the elements of the
 //! turn before any more. Then they copy the section of each slice to shared memory, neighbours neighbouring elements,
-//! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read. In the
-//! turn the slice's elements are read from there. The index of the slice is checked unless it is proved to be one (`bounds`),
+//! and meet again. Elements that the slice does not have are left out: the box may be larger than what is read; they are zero
+//! where lanes beyond the end of a loop read them (`edge`). In the turn the slice's elements are read from there. The index of the slice is checked unless it is proved to be one (`bounds`),
 //! and the region does not write the slice, so that the elements are those that the sequential program reads.
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,14 +16,16 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
+use crate::edge::Edge;
 use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
 use crate::grid::Grid;
 use crate::integer::ceil;
 use crate::program::Program;
+use crate::reduce::{Own, Reduced, is_for_block};
 use crate::schedule::Schedule;
-use crate::section::{Ranging, Read, Section, sections};
-use crate::transform::replace;
+use crate::section::{MAX_BYTES, Ranging, Read, Section, sections};
+use crate::transform::{region_of, replace};
 
 /// A program with barriers where turns begin that stage, and what they stage.
 pub(crate) struct Staged {
@@ -32,12 +34,17 @@ pub(crate) struct Staged {
     pub(crate) stages: BTreeMap<Inst, Stage>,
     /// By loop whose iterations are executed side by side: the number of the one among them, for now 0.
     pub(crate) numbers: HashMap<Inst, Value>,
+    /// Elements of slices that loops reduce, of the block's own.
+    pub(crate) own: Vec<Own>,
 }
 
 /// What is staged before a turn of a loop.
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     tiles: Vec<Tile>,
+    /// Which elements of the block's own are to be used behind it, and which were before it.
+    begins: Vec<usize>,
+    ends: Vec<usize>,
 }
 
 /// A section in shared memory.
@@ -63,24 +70,28 @@ impl Staged {
     /// A program as a schedule stages it.
     pub(crate) fn of(
         program: &Program,
-        schedule: &Schedule,
-        known: &[Known],
+        (schedule, edge): (&Schedule, &Edge),
+        (known, reduced): (&[Known], &Reduced),
     ) -> Result<Staged, DirectiveError> {
         let mut staged = Staged {
             program: program.clone(),
             stages: BTreeMap::new(),
             numbers: HashMap::new(),
+            own: Vec::new(),
         };
+        let mut room = MAX_BYTES;
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
-        for section in sections(program, schedule, known)? {
+        for section in sections(program, (schedule, edge), known)? {
             let number = section.in_loop();
             let inst = program.loops[number].0;
             let barrier = *barriers
                 .entry(number)
                 .or_insert_with(|| staged.barrier_in(inst));
+            room -= section.bytes();
             let tile = staged.tile(section);
             staged.stages.entry(barrier).or_default().tiles.push(tile);
         }
+        staged.reduce(schedule, (known, reduced), room);
         if !staged.stages.is_empty() {
             let loops = program.loops.iter().zip(&schedule.loops);
             for ((inst, _), _) in loops.filter(|(_, held)| held.jammed() > 1) {
@@ -113,6 +124,48 @@ impl Staged {
         let barrier = function.new_inst(InstData::Barrier, Type::UNIT, at);
         function.regions[body].insts.insert(0, barrier);
         barrier
+    }
+
+    /// Gives blocks elements of their own of slices that loops reduce, as far as there is room.
+    fn reduce(
+        &mut self,
+        schedule: &Schedule,
+        (known, reduced): (&[Known], &Reduced),
+        mut room: u64,
+    ) {
+        for (number, held) in schedule.loops.iter().enumerate() {
+            let inst = self.program.loops[number].0;
+            if held.reduction.is_empty() || !is_for_block(&self.program, schedule, inst) {
+                continue;
+            }
+            let mut own = Vec::new();
+            for param in held.reduction.numbers() {
+                let slice = self.function().params[param as usize].value;
+                let of = Own::of(&mut self.program, (inst, slice), (reduced, known), room);
+                if let Some((of, bytes)) = of {
+                    room -= bytes;
+                    own.push(self.own.len());
+                    self.own.push(of);
+                }
+            }
+            if own.is_empty() {
+                continue;
+            }
+            let function = self.function();
+            let at = function.insts[inst].location;
+            let [before, behind] =
+                [(); 2].map(|()| function.new_inst(InstData::Barrier, Type::UNIT, at));
+            let region = region_of(function, inst);
+            let insts = &mut function.regions[region].insts;
+            let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
+            insts.splice(place..=place, [before, inst, behind]);
+            self.stages
+                .entry(before)
+                .or_default()
+                .begins
+                .clone_from(&own);
+            self.stages.entry(behind).or_default().ends = own;
+        }
     }
 
     /// Puts the number of an iteration among those side by side into a loop. The conversion keeps it from being taken
@@ -197,6 +250,9 @@ impl Staged {
 
     /// Lets reads in the turns read shared memory. The grid is known there, but not yet part of the program.
     pub(crate) fn redirect(&mut self, grid: &Grid) {
+        for own in &self.own {
+            own.redirect(&mut self.program);
+        }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
         let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
         for tile in tiles {
@@ -323,6 +379,9 @@ fn redirect(function: &mut Function, places: Places<'_>, tile: &Tile, read: &Rea
 /// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
 fn place_in(emit: &mut Emit<'_>, (grid, numbers): Places<'_>, tile: &Tile, read: &Read) -> Value {
     let pitches = tile.section.pitches(tile.section.padding);
+    if let Some(index) = read.whole {
+        return emit.cast(index, Type::U32);
+    }
     let (mut number, mut parts) = (0, Vec::new());
     let dims = tile.section.dims.iter().zip(pitches);
     for ((dim, pitch), place) in dims.zip(&read.places) {
@@ -409,7 +468,10 @@ impl Tile {
             false => origin,
         };
         let counted = self.counted_in();
-        let origin = emit.cast(origin, counted);
+        let origin = match self.section.is_whole {
+            true => emit.int(0, counted),
+            false => emit.cast(origin, counted),
+        };
         let dims = self.section.dims.iter();
         let ahead = dims.map(|dim| dim.first * dim.stride).sum();
         let ahead = emit.int(ahead, counted);
@@ -519,23 +581,35 @@ impl Tile {
             let to = self.address(emit, to);
             emit.store(to, value);
         };
-        let is_there = (!self.section.is_within).then(|| {
-            // What is below 0 is no number of the unsigned type that a slice has as its length.
-            let unsigned = match self.section.is_short {
-                true => Type::U32,
-                false => Type::U64,
-            };
-            let len = emit.len(slice);
-            let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
-            emit.compare(CompareOp::Lt, from, len)
+        if self.section.is_within {
+            return copy(emit);
+        }
+        // What is below 0 is no number of the unsigned type that a slice has as its length.
+        let unsigned = match self.section.is_short {
+            true => Type::U32,
+            false => Type::U64,
+        };
+        let len = emit.len(slice);
+        let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
+        let is_there = emit.compare(CompareOp::Lt, from, len);
+        let then = emit.region(copy);
+        if !self.section.is_padded {
+            emit.if_(is_there, then);
+            return;
+        }
+        // Lanes that have no iteration read it.
+        let otherwise = emit.region(|emit| {
+            let zero = emit.value(InstData::Const(Constant::Zero), self.element.ty);
+            let to = self.address(emit, to);
+            emit.store(to, zero);
         });
-        emit.where_(is_there, copy);
+        emit.if_else(is_there, then, otherwise);
     }
 }
 
 impl Rewrite<'_> {
     /// What stands in the place of a stage's barrier.
-    pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage) -> Vec<Inst> {
+    pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage, of_block: &[Own]) -> Vec<Inst> {
         let at = self.location(barrier);
         let (program, grid) = (self.program, self.grid);
         let threads = &self.schedule.threads;
@@ -548,6 +622,12 @@ impl Rewrite<'_> {
             own = emit.binary(BinaryOp::Add, own, dim.index);
         }
         let count = threads.iter().map(|&extent| i128::from(extent)).product();
+        for &ended in &stage.ends {
+            of_block[ended].end(&mut emit, (own, count));
+        }
+        for &begun in &stage.begins {
+            of_block[begun].begin(&mut emit, (own, count));
+        }
         for tile in &stage.tiles {
             let mut origin = Origin {
                 function: program.function(),
@@ -555,7 +635,10 @@ impl Rewrite<'_> {
                 firsts: &self.firsts,
                 copies: HashMap::new(),
             };
-            let origin = origin.copy(&mut emit, tile.section.index);
+            let origin = match tile.section.is_whole {
+                true => tile.section.index,
+                false => origin.copy(&mut emit, tile.section.index),
+            };
             tile.fill(&mut emit, origin, own, count);
         }
         emit.barrier();

@@ -2,18 +2,21 @@
 //!
 //! A loop with tiles of `n` iterations becomes two. The outer one takes `n` steps at a time and has all that the
 //! schedule says of the loop; the inner one counts from the outer one's index, `0 .. min(n * step, end - index)` by the
-//! loop's step. The order of iterations stays as it is, so that there is nothing to prove, and no number wraps around.
+//! loop's step. The order of iterations stays as it is, so that there is nothing to prove, and no number wraps around. Where
+//! tiles do not fill the loop, the inner one is there twice at last: for whole tiles, and for the one that is shorter.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
-    BinaryOp, Constant, Control, Function, Inst, InstData, Region, Type, Unroll, Value,
+    BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Region, Type, Unroll, Value,
+    ValueDef,
 };
 
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::program::Program;
+use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
 
 /// The most iterations that are executed side by side: each is written out.
@@ -25,6 +28,10 @@ pub(crate) struct Transformed<'p> {
     pub(crate) schedule: Schedule,
     /// By loop: the number of the loop of the program that it was.
     pub(crate) numbers: Vec<usize>,
+    /// What loops reduce.
+    pub(crate) reduced: Reduced,
+    /// Loops within tiles, of which the last one may be shorter.
+    pub(crate) partial: Vec<Inst>,
 }
 
 impl<'p> Transformed<'p> {
@@ -38,7 +45,12 @@ impl<'p> Transformed<'p> {
             program: Cow::Borrowed(program),
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
+            reduced: Reduced::new(),
+            partial: Vec::new(),
         };
+        if schedule.loops.iter().any(|held| !held.reduction.is_empty()) {
+            transformed.reduced = reduce(transformed.program.to_mut(), schedule)?;
+        }
         // Those behind keep their numbers.
         for number in (0..schedule.loops.len()).rev() {
             let held = schedule.loops[number];
@@ -49,10 +61,9 @@ impl<'p> Transformed<'p> {
             if held.unroll != Unroll::Auto {
                 let inner = number + usize::from(held.tile.is_some());
                 let inst = transformed.program.loops[inner].0;
-                let data = &mut transformed.function().insts[inst].data;
-                if let InstData::For { unroll, .. } = data {
+                change_loop(transformed.function(), inst, |_, unroll| {
                     *unroll = held.unroll;
-                }
+                });
             }
         }
         Ok(transformed)
@@ -152,6 +163,7 @@ impl<'p> Transformed<'p> {
             unroll: Unroll::Auto,
         };
         insert_before(function, inst, before);
+        self.partial.push(inner_loop);
         let program = self.program.to_mut();
         program
             .loops
@@ -210,6 +222,55 @@ fn end_in_tile(
     let ahead = emit.binary(BinaryOp::Sub, end, index);
     let ahead = emit.cast(ahead, counted);
     emit.binary(BinaryOp::Min, most, ahead)
+}
+
+/// Makes two of a loop within a tile that may be shorter: where it is not, the number of its turns is known.
+pub(crate) fn split_off_whole(function: &mut Function, inst: Inst) {
+    let Control::For { bounds, body, .. } = function.insts[inst].data.control() else {
+        return;
+    };
+    let mut meets = false;
+    function.walk(body, &mut |_, inner| {
+        meets |= function.insts[inner].data.is_barrier()
+    });
+    let Some([most, ahead]) = least_of(function, bounds[1]).filter(|_| !meets) else {
+        return;
+    };
+    let (region, at) = (region_of(function, inst), function.insts[inst].location);
+    let whole = function.copy_inst(inst).inst;
+    change_loop(function, whole, |end, _| *end = most);
+    // The last tile's code is to be short.
+    change_loop(function, inst, |_, unroll| *unroll = Unroll::Never);
+    let mut emit = Emit::new(function, at);
+    let is_whole = emit.compare(CompareOp::Ge, ahead, most);
+    let [then, otherwise] = [whole, inst].map(|held| emit.region(|inner| inner.list.push(held)));
+    emit.if_else(is_whole, then, otherwise);
+    let list = emit.list;
+    let insts = &mut function.regions[region].insts;
+    if let Some(place) = insts.iter().position(|&held| held == inst) {
+        insts.splice(place..=place, list);
+    }
+}
+
+/// The two values of which another one is the smaller.
+fn least_of(function: &Function, value: Value) -> Option<[Value; 2]> {
+    let ValueDef::Inst(made) = function.values[value].def else {
+        return None;
+    };
+    match function.insts[made].data {
+        InstData::Binary {
+            op: BinaryOp::Min,
+            args,
+        } => Some(args),
+        _ => None,
+    }
+}
+
+/// Changes where a `for` ends, or how often its body is written.
+fn change_loop(function: &mut Function, inst: Inst, change: impl FnOnce(&mut Value, &mut Unroll)) {
+    if let InstData::For { end, unroll, .. } = &mut function.insts[inst].data {
+        change(end, unroll);
+    }
 }
 
 /// Whether a loop with this body is ended from within, or one around it ended or continued.

@@ -38,6 +38,24 @@ pub(crate) fn base_of(function: &Function, address: Value) -> Value {
     }
 }
 
+/// What a program writes: parameters, and others that addresses are made from.
+pub(crate) fn written(program: &Program) -> HashSet<Value> {
+    let (module, function) = (&program.module, program.function());
+    let mut written = HashSet::new();
+    function.for_each_inst(|_, inst| {
+        let data = &function.insts[inst].data;
+        if !data.facts(&module.intrinsics).writes {
+            return;
+        }
+        data.for_each_operand(|value| {
+            if module.types.has_references(function.type_of(value)) {
+                written.insert(base_of(function, value));
+            }
+        });
+    });
+    written
+}
+
 impl Uniform {
     /// What differs between threads of a block: `apart`, and what comes of the program's loops and memory.
     pub(crate) fn of(program: &Program, schedule: &Schedule, apart: &[Value]) -> Uniform {
@@ -46,22 +64,10 @@ impl Uniform {
             varying: apart.iter().copied().collect(),
             varying_vars: HashSet::new(),
             meeting: HashSet::new(),
-            written: HashSet::new(),
+            written: written(program),
             changed: true,
         };
         uniform.find_meeting(function, function.body);
-        let module = &program.module;
-        function.for_each_inst(|_, inst| {
-            let data = &function.insts[inst].data;
-            if !data.facts(&module.intrinsics).writes {
-                return;
-            }
-            data.for_each_operand(|value| {
-                if module.types.has_references(function.type_of(value)) {
-                    uniform.written.insert(base_of(function, value));
-                }
-            });
-        });
         while std::mem::take(&mut uniform.changed) {
             uniform.visit(program, schedule, function.body, false);
         }

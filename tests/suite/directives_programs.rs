@@ -29,6 +29,7 @@ programs! {
     coulomb: "coulomb",
     coulomb_remainder: "coulomb, remainder",
     transpose: "transpose",
+    tpacf: "tpacf",
 }
 
 /// Runs a program twice, since one run must leave nothing behind that the next one meets.

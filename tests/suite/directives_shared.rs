@@ -10,6 +10,8 @@ chapter![
     products_by_tiles,
     products_side_by_side,
     products_by_whole_groups,
+    groups_at_the_edge,
+    lanes_beyond_the_end,
     side_by_side_from_end_to_end,
     stencils_with_halos,
     ends_of_a_slice,
@@ -423,6 +425,72 @@ fn products_by_whole_groups(jit: &Jit) -> Outcome {
         by_groups.launch(jit, &a, &b, &mut c, n, m, k, more)?;
         by_groups.sequential(&a, &b, &mut d, n, m, k, more);
         assert_eq!(c, d, "{n} {m} {k} {more}");
+    }
+    Ok(())
+}
+
+/// Random sizes of a product, of which neither blocks nor groups nor tiles are full.
+fn groups_at_the_edge(jit: &Jit) -> Outcome {
+    let mut state = 0x9e37_79b9_7f4a_7c15u64;
+    let mut below = |end: u64| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % end) as usize
+    };
+    for _ in 0..4 {
+        let (n, m, k, more) = (below(40), below(50), below(12), below(2) as u32);
+        let (a, b) = (numbers(n * k), numbers(k * m));
+        let (mut c, mut d) = (vec![0.5; n * m + 3], vec![0.5; n * m + 3]);
+        let mut e = c.clone();
+        by_groups.launch(jit, &a, &b, &mut c, n, m, k, more)?;
+        coarsened.launch(jit, &a, &b, &mut e, n, m, k)?;
+        by_groups.sequential(&a, &b, &mut d, n, m, k, more);
+        assert_eq!((&c, &e), (&d, &d), "{n} {m} {k} {more}");
+    }
+    Ok(())
+}
+
+/// Iterations side by side with all that lanes beyond the end must not do: writes to two slices, reads of what is written,
+/// an index and a condition that come of staged elements, arrays of their own, loops whose ends are the iteration's.
+#[kiln::offload]
+fn beyond(table: &[u32], x: &[u32], y: &mut [u32], z: &mut [u32], n: usize, from: i32) {
+    #[kernel(tblock(2, 2), thread(2, 4))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(2))]
+        for i in 0..n {
+            #[loop_partition(over_tblock(CYCLIC), over_thread, coarsen(3))]
+            for j in (from..n as i32).rev() {
+                let mut own = [0u32; 4];
+                let at = i * n + j as usize;
+                let mut sum = z[at];
+                #[shared(copyin(x))]
+                for k in 0..4usize {
+                    let next = x[i * 4 + k] + x[j as usize * 4 + k];
+                    own[k] = 3 * next;
+                    if next > 9 {
+                        sum += next;
+                    }
+                }
+                for k in 0..i + 1 {
+                    sum = sum % 1000 * 5 + own[k % 4] + table[k];
+                }
+                y[at] = sum + table[own[1] as usize % n];
+                z[at] = y[at] + 1;
+            }
+        }
+    }
+}
+
+fn lanes_beyond_the_end(jit: &Jit) -> Outcome {
+    for (n, from) in [(1, 0), (5, 0), (7, 3), (16, 1), (3, 3)] {
+        let table: Vec<u32> = (0..n as u32).map(|i| 10 + i * i).collect();
+        let x: Vec<u32> = (0..4 * n as u32).map(|i| i * 7 % 11).collect();
+        let y: Vec<u32> = (0..(n * n) as u32).collect();
+        let (mut first, mut second) = ((y.clone(), y.clone()), (y.clone(), y));
+        beyond.launch(jit, &table, &x, &mut first.0, &mut first.1, n, from)?;
+        beyond.sequential(&table, &x, &mut second.0, &mut second.1, n, from);
+        assert_eq!(first, second, "{n} {from}");
     }
     Ok(())
 }

@@ -34,6 +34,7 @@ mod control;
 mod directives;
 pub mod directives_programs;
 pub mod directives_random;
+mod directives_reductions;
 mod directives_shared;
 mod extensions;
 mod faults;
@@ -155,6 +156,7 @@ pub fn cases() -> Vec<Case> {
         directives::CASES,
         directives_programs::CASES,
         directives_random::CASES,
+        directives_reductions::CASES,
         directives_shared::CASES,
         memory::CASES,
         memory_model::CASES,

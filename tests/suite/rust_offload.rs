@@ -7,6 +7,8 @@ use super::{Outcome, chapter};
 chapter![
     products_of_matrices,
     steps_of_jacobi,
+    data_stays_on_the_device,
+    elements_that_the_host_keeps,
     the_host_has_its_turn,
     values_come_back,
     scalars_are_passed,
@@ -96,6 +98,100 @@ fn steps_of_jacobi(jit: &Jit) -> Outcome {
         "{report:?}"
     );
     assert_eq!(report.uploaded_bytes, 2 * 4 * n * n);
+    Ok(())
+}
+
+/// Jacobi's method with a grid of the device's own, of which regions read what they have written.
+#[kiln::offload]
+fn jacobi(a: &mut [f32], n: usize, steps: u32, reach: usize) {
+    let mut b: Vec<f32> = vec![0.0; n * n];
+    global!(alloc b);
+    for _ in 0..steps {
+        #[kernel(tblock(3, 2), thread(2, 8), nowait)]
+        {
+            #[loop_partition(over_tblock, over_thread)]
+            for i in 1..n - 1 {
+                #[loop_partition(over_tblock, over_thread)]
+                #[shared(copyin(a))]
+                for j in 1..n - 1 {
+                    let at = i * n + j;
+                    b[at] = 0.25 * (a[at - n] + a[at + n] + a[at - 1] + a[at + 1]);
+                }
+            }
+        }
+        #[kernel(tblock(3, 2), thread(2, 8), nowait)]
+        {
+            #[loop_partition(over_tblock, over_thread)]
+            for i in 1..n - 1 {
+                #[loop_partition(over_tblock, over_thread)]
+                for j in 1..n - reach {
+                    a[i * n + j] = b[i * n + j];
+                }
+            }
+        }
+    }
+}
+
+/// One copy there and one back for all steps, and none of the other grid; its border is not there.
+fn data_stays_on_the_device(jit: &Jit) -> Outcome {
+    for (n, steps) in [(19, 100), (2, 3), (12, 0)] {
+        let start: Vec<f32> = (0..n * n).map(|i| (i * i % 17) as f32).collect();
+        let (mut a, mut c) = (start.clone(), start);
+        let ((), report) = jacobi.launch_reported(jit, &mut a, n, steps, 1)?;
+        jacobi.sequential(&mut c, n, steps, 1);
+        assert_eq!(a, c);
+        let used = usize::from(steps > 0);
+        assert_eq!(
+            (report.uploads, report.downloads),
+            (used, used),
+            "{report:?}"
+        );
+        assert_eq!(report.uploaded_bytes, used * 4 * n * n);
+    }
+    let mut a = vec![1.0; 100];
+    let refused = jacobi.launch(jit, &mut a, 10, 3, 0);
+    let error = refused.expect_err("the border is read").to_string();
+    assert!(
+        error.contains("the read of `b` is of elements that"),
+        "{error}"
+    );
+    assert_eq!(a, [1.0; 100]);
+    Ok(())
+}
+
+#[kiln::offload]
+fn some(x: &mut [u32], y: &mut [u32], n: usize) {
+    global!(alloc x, y);
+    #[kernel(tblock(2), thread(8))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            x[3 * i + 1] = 100 + i as u32;
+            y[i] = 7;
+        }
+    }
+    y[0] += 1;
+    #[kernel(tblock(2), thread(8))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            y[i] += x[3 * i + 1];
+        }
+    }
+}
+
+/// Elements that no region writes are those of the host when a slice is copied back.
+fn elements_that_the_host_keeps(jit: &Jit) -> Outcome {
+    for n in [0, 1, 20] {
+        let x: Vec<u32> = (0..3 * n as u32 + 2).collect();
+        let y: Vec<u32> = (0..n as u32 + 5).collect();
+        let (mut first, mut second) = ((x.clone(), y.clone()), (x, y));
+        let ((), report) = some.launch_reported(jit, &mut first.0, &mut first.1, n)?;
+        some.sequential(&mut second.0, &mut second.1, n);
+        assert_eq!(first, second);
+        // `y` comes back for the host's turn, and goes there again.
+        assert_eq!((report.uploads, report.downloads), (1, 3), "{report:?}");
+    }
     Ok(())
 }
 

@@ -1,6 +1,8 @@
 //! How many pairs of points on a sphere are how far apart (Parboil's tpacf, the two-point angular correlation of
 //! hiCUDA): dot products, a search in a table of bins, and counts in shared memory.
 
+pub(crate) mod directed;
+
 use kiln::prelude::*;
 
 use crate::data::{Random, equal};

@@ -32,6 +32,8 @@ pub(crate) struct Partition {
     blocks: u32,
     threads: bool,
     independent: bool,
+    /// Slices that the loop reduces.
+    pub(crate) reduction: Vec<Ident>,
     /// How many iterations a thread executes side by side.
     coarsen: Option<u32>,
 }
@@ -46,7 +48,9 @@ impl Partition {
         let coarsen = self
             .coarsen
             .map(|count| quote!(::kiln::directives::marks::jam(#count);));
-        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen)
+        let reduction = &self.reduction;
+        let reduction = quote!(#(::kiln::directives::marks::reduction(#reduction.len() as u32);)*);
+        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen #reduction)
     }
 }
 
@@ -71,9 +75,57 @@ impl Transform {
     }
 }
 
+/// What `global!(..)` says: of these slices, regions write what they read.
+pub(crate) struct Global {
+    pub(crate) slices: Vec<Ident>,
+}
+
+impl Parse for Global {
+    fn parse(input: ParseStream<'_>) -> Result<Global> {
+        let message = "`global!` says of which slices regions write all that they read: write `global!(alloc a, b)`; other slices \
+                       are copied to the device and back where that is needed";
+        let word: Ident = input
+            .parse()
+            .map_err(|error| Error::new(error.span(), message))?;
+        if word != "alloc" {
+            return Err(Error::new_spanned(word, message));
+        }
+        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(input);
+        let slices = slices.map_err(|error| Error::new(error.span(), message))?;
+        match slices.is_empty() {
+            true => Err(Error::new_spanned(word, message)),
+            false => Ok(Global {
+                slices: slices.into_iter().collect(),
+            }),
+        }
+    }
+}
+
+/// A slice that is staged: what of it a turn reads, or all of it.
+pub(crate) struct Staged {
+    pub(crate) slice: Ident,
+    is_whole: bool,
+}
+
+impl Parse for Staged {
+    fn parse(input: ParseStream<'_>) -> Result<Staged> {
+        let slice = input.parse()?;
+        let is_whole = input.peek(syn::token::Bracket);
+        if is_whole {
+            let inner;
+            syn::bracketed!(inner in input);
+            inner.parse::<Token![..]>()?;
+            if !inner.is_empty() {
+                return Err(inner.error(""));
+            }
+        }
+        Ok(Staged { slice, is_whole })
+    }
+}
+
 /// What a block reads from shared memory in a turn of a loop.
 pub(crate) struct Shared {
-    pub(crate) slices: Vec<Ident>,
+    pub(crate) slices: Vec<Staged>,
     /// Whether rows there are as long as they need be.
     unpadded: bool,
 }
@@ -81,11 +133,15 @@ pub(crate) struct Shared {
 impl Shared {
     /// The marks before the loop.
     pub(crate) fn marks(&self) -> TokenStream {
-        let slices = &self.slices;
         let unpadded = self
             .unpadded
             .then(|| quote!(::kiln::directives::marks::unpadded();));
-        quote!(#(::kiln::directives::marks::shared(#slices.len() as u32);)* #unpadded)
+        let slices = self.slices.iter().map(|held| {
+            let (slice, mark) = (&held.slice, if held.is_whole { "whole" } else { "shared" });
+            let mark = Ident::new(mark, proc_macro2::Span::call_site());
+            quote!(::kiln::directives::marks::#mark(#slice.len() as u32);)
+        });
+        quote!(#(#slices)* #unpadded)
     }
 }
 
@@ -198,6 +254,7 @@ impl Parse for Partition {
                 match name.to_string().as_str() {
                     "over_tblock" => partition.blocks = blocks(input)?,
                     "over_thread" => partition.threads = true,
+                    "reduction" => partition.reduction.extend(reduction(input, &name)?),
                     "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
                     "independent" => {
                         let message = "nobody checks this promise: write `unsafe(independent)`";
@@ -205,7 +262,7 @@ impl Parse for Partition {
                     }
                     _ => {
                         let message = "`loop_partition` has the clauses `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, \
-                                       `over_thread`, `coarsen(n)` and `unsafe(independent)`";
+                                       `over_thread`, `coarsen(n)`, `reduction(a)` and `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                 }
@@ -229,6 +286,22 @@ impl Parse for Partition {
                 "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
             )),
         }
+    }
+}
+
+/// The slices of a clause `reduction`.
+fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`reduction` takes the names of slices whose elements iterations combine with values: write `reduction(a)`";
+    if !input.peek(syn::token::Paren) {
+        return Err(Error::new_spanned(name, message));
+    }
+    let inner;
+    parenthesized!(inner in input);
+    let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner);
+    let slices = slices.map_err(|error| Error::new(error.span(), message))?;
+    match slices.is_empty() {
+        true => Err(Error::new_spanned(name, message)),
+        false => Ok(slices.into_iter().collect()),
     }
 }
 
@@ -308,10 +381,11 @@ impl Parse for Shared {
         let inner;
         parenthesized!(inner in input);
         let whole = |error: Error| {
-            let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads";
+            let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads, and \
+                           `a[..]` is all of them";
             Error::new(error.span(), message)
         };
-        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner).map_err(whole)?;
+        let slices = Punctuated::<Staged, Token![,]>::parse_terminated(&inner).map_err(whole)?;
         let mut unpadded = false;
         if input.peek(Token![,]) {
             let _: Token![,] = input.parse()?;

@@ -7,9 +7,9 @@ use syn::visit::{self, Visit};
 use syn::{Block, Error, Expr, Local, Result, Stmt};
 
 use crate::capture::{Kind, Names, Variables, mentions};
-use crate::clauses::{Directive, directive, is_directive, is_kernel};
+use crate::clauses::{Directive, Global, directive, is_directive, is_kernel};
 use crate::region;
-use crate::sequential::is_barrier;
+use crate::sequential::{is_barrier, is_global};
 
 /// Rewrites the statements of a function.
 pub(crate) struct Host<'f> {
@@ -33,6 +33,10 @@ fn holds_region(statement: &Stmt) -> bool {
     search.0
 }
 
+/// What is said of `global!` elsewhere than between the function's regions.
+pub(crate) const MISPLACED: &str = "`global!` says what is on the device before regions: write it before them, as a statement of the function, or \
+                         of a loop, an `if` or a block that holds regions";
+
 /// A directive that stands outside of regions.
 struct Outside(Option<Error>);
 
@@ -49,6 +53,10 @@ impl Visit<'_> for Outside {
         if is_barrier(statement) {
             let message = "a barrier is for the threads of a kernel region, and stands in none";
             self.0.get_or_insert(Error::new_spanned(statement, message));
+        }
+        if is_global(statement) {
+            self.0
+                .get_or_insert(Error::new_spanned(statement, MISPLACED));
         }
         visit::visit_stmt(self, statement);
     }
@@ -92,7 +100,29 @@ impl Host<'_> {
         Ok(quote!({ #statements #value }))
     }
 
+    /// The slices that a directive leaves to regions to write.
+    fn global(&self, statement: &Stmt) -> Result<TokenStream> {
+        let Stmt::Macro(held) = statement else {
+            return Err(Error::new_spanned(statement, "the directive is no macro"));
+        };
+        let held: Global = held.mac.parse_body()?;
+        let mut written = TokenStream::new();
+        for slice in &held.slices {
+            let name = slice.to_string();
+            if !self.slices().any(|known| *known == name) {
+                let message = "the function's own block has no slice of this name";
+                return Err(Error::new_spanned(slice, message));
+            }
+            let present = region::present(&name);
+            written.extend(quote!(#present.alloc();));
+        }
+        Ok(written)
+    }
+
     fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
+        if is_global(statement) {
+            return self.global(statement);
+        }
         if !holds_region(statement) {
             self.plain(statement)?;
             let own = match statement {

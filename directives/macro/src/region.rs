@@ -7,8 +7,11 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Block, Error, Expr, Result, Stmt, Type, parse_quote};
 
 use crate::capture::{Captures, Kind, Variables};
-use crate::clauses::{Directive, Grid, Shared, Transform, directive, is_directive};
-use crate::sequential::{attributes_of, is_barrier};
+use crate::clauses::{
+    Directive, Grid, Partition, Shared, Staged, Transform, directive, is_directive,
+};
+use crate::host::MISPLACED;
+use crate::sequential::{attributes_of, is_barrier, is_global};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
 /// the variables of the function.
@@ -29,6 +32,7 @@ pub(crate) fn launch(
         params,
         brought,
         known,
+        noted,
         args,
     } = passed(&captures, variables, block.span());
     let (blocks, threads, nowait) = (&grid.blocks, &grid.threads, grid.nowait);
@@ -45,6 +49,7 @@ pub(crate) fn launch(
             &[#(::kiln::directives::macros::extent(#threads)),*],
         )?;
         let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*])?;
+        #(#noted)*
         __offload.launch(&__scheduled, ::std::vec![#(#args),*], #nowait)?;
     }})
 }
@@ -56,6 +61,8 @@ struct Passed {
     /// Copies to the device.
     brought: Vec<TokenStream>,
     known: Vec<TokenStream>,
+    /// What is noted of slices.
+    noted: Vec<TokenStream>,
     args: Vec<TokenStream>,
 }
 
@@ -75,7 +82,11 @@ fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed 
                 passed
                     .brought
                     .push(quote!(#present.bring(__offload, & #mutability #ident[..])?;));
+                let place = passed.known.len();
                 passed.known.push(quote!(#present.known()));
+                passed
+                    .noted
+                    .push(quote!(#present.used(&__scheduled, #place, #variable)?;));
                 passed.args.push(match used.writes {
                     true => quote!(#present.written()?),
                     false => quote!(#present.read()?),
@@ -162,7 +173,7 @@ impl<'c> Marks<'c> {
                 return None;
             }
         };
-        for slice in &held.slices {
+        for Staged { slice, .. } in &held.slices {
             let name = slice.to_string();
             let used = self.captures.used.get(&name);
             let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
@@ -177,6 +188,19 @@ impl<'c> Marks<'c> {
             }
         }
         Some(held.marks())
+    }
+
+    /// Refuses to reduce what is no slice that the region writes.
+    fn reduction(&mut self, partition: &Partition) {
+        for slice in &partition.reduction {
+            let name = slice.to_string();
+            let used = self.captures.used.get(&name);
+            let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
+            if !used.is_some_and(|used| used.writes) {
+                let message = "the region writes no slice of this name: a reduction is of elements, `sums[i] += x[i]`";
+                self.refuse(slice, message);
+            }
+        }
     }
 
     /// The marks of a loop's directive `loop_transform`.
@@ -263,6 +287,7 @@ impl<'c> Marks<'c> {
                 None
             }
             (Directive::Partition(partition), Expr::ForLoop(_)) => {
+                self.reduction(&partition);
                 let marks = partition.marks();
                 visit_mut::visit_expr_mut(self, expr);
                 Some(parse_quote!({ #marks #staged #expr }))
@@ -292,6 +317,10 @@ impl VisitMut for Marks<'_> {
     fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         if is_barrier(statement) {
             *statement = parse_quote!(::kiln::prelude::barrier(););
+            return;
+        }
+        if is_global(statement) {
+            self.refuse(statement, MISPLACED);
             return;
         }
         if let Stmt::Expr(expr, _) = statement

@@ -17,11 +17,17 @@ pub(crate) fn is_barrier(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("barrier"))
 }
 
+/// Whether a statement is a directive about what is on the device.
+pub(crate) fn is_global(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("global"))
+}
+
 struct Strip;
 
 impl VisitMut for Strip {
     fn visit_block_mut(&mut self, block: &mut Block) {
-        block.stmts.retain(|statement| !is_barrier(statement));
+        let is_directive = |statement: &Stmt| is_barrier(statement) || is_global(statement);
+        block.stmts.retain(|statement| !is_directive(statement));
         visit_mut::visit_block_mut(self, block);
     }
 

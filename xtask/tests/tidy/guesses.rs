@@ -59,7 +59,13 @@ pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // What writes to memory of the thread's own is a store; only a `for` is distributed and transformed.
     ("directives/src/private.rs", "InstData", 1),
     ("directives/src/apply.rs", "InstData", 2),
-    ("directives/src/transform.rs", "InstData", 2),
+    ("directives/src/edge.rs", "InstData", 2),
+    // So does a `for` alone have a bound that may be the smaller one of two.
+    ("directives/src/transform.rs", "InstData", 3),
+    ("directives/src/transform.rs", "BinaryOp", 1),
+    // A reduction is a load, an operation and a store, by the operations that atomics have; all else is refused.
+    ("directives/src/reduce.rs", "InstData", 4),
+    ("directives/src/reduce.rs", "BinaryOp", 1),
     // Addresses of elements are the two that it names; the others read or set parts of a `for`.
     ("directives/src/jam.rs", "InstData", 4),
     // A rule names what it lets pass; the rest is an error.

@@ -1,0 +1,89 @@
+//! Loops of which a thread has one turn at most, or one group of turns side by side, in a launch: for each there is one test,
+//! and no loop.
+
+use std::collections::HashSet;
+
+use kiln_jit_core::ir::{Inst, Region};
+
+use crate::affine::{Affine, Known};
+use crate::apply::Levels;
+use crate::integer::ceil;
+use crate::program::Program;
+use crate::schedule::{LoopSchedule, OverBlocks, Schedule};
+
+/// Whether a thread has one turn of a loop at most, or one group of them.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Once {
+    /// A thread may have more.
+    No,
+    /// In the launches that the kernel is for.
+    Known,
+    /// A launch in which a thread has more is to be ended.
+    Asserted,
+}
+
+/// The loops of which a thread has one group of iterations at most, in a launch with such arguments.
+pub(crate) fn once(program: &Program, schedule: &Schedule, known: &[Known]) -> HashSet<Inst> {
+    let mut affine = Affine::new(program.function(), known);
+    let mut search = Search {
+        program,
+        schedule,
+        affine: &mut affine,
+        found: HashSet::new(),
+    };
+    search.region(program.function().body, Levels::default());
+    search.found
+}
+
+struct Search<'a, 'p> {
+    program: &'p Program,
+    schedule: &'a Schedule,
+    affine: &'a mut Affine<'p>,
+    found: HashSet<Inst>,
+}
+
+impl Search<'_, '_> {
+    fn region(&mut self, region: Region, levels: Levels) {
+        let function = self.program.function();
+        for &inst in &function.regions[region].insts {
+            let number = self.program.number_of(inst);
+            let held = number.map_or_else(Default::default, |number| self.schedule.loops[number]);
+            if held.partition.is_some() && self.is_once(inst, held, levels) {
+                self.found.insert(inst);
+            }
+            for region in function.insts[inst].data.regions() {
+                self.region(region, levels.within(held.partition));
+            }
+        }
+    }
+
+    fn is_once(&mut self, inst: Inst, held: LoopSchedule, levels: Levels) -> bool {
+        let Some(turns) = self.affine.turns(inst) else {
+            return false;
+        };
+        let extent = |dims: &[u32], level: usize, is_over: bool| {
+            let extent = dims.get(level).filter(|_| is_over);
+            extent.map_or(1, |&extent| i128::from(extent))
+        };
+        let (partition, jammed) = (held.partition, i128::from(held.jammed()));
+        let blocks = extent(
+            &self.schedule.blocks,
+            levels.blocks,
+            partition.over_blocks.is_some(),
+        );
+        let threads = extent(
+            &self.schedule.threads,
+            levels.threads,
+            partition.over_threads,
+        );
+        let most = turns.most.max(0);
+        let fits = match partition.over_blocks {
+            Some(OverBlocks::Block) => {
+                held.chunk(most, [blocks.max(1), threads]) <= threads * jammed
+            }
+            Some(OverBlocks::Cyclic) | None => ceil(most, threads.max(1)) <= blocks * jammed,
+        };
+        // Products of these are numbers of the type that iterations are counted in.
+        fits && blocks * threads * jammed < 1 << 31
+    }
+}
