@@ -32,6 +32,11 @@ impl Fused<'_> {
         if !self.is_for_gpu() || !folds && self.items == 1 && !self.by_rows {
             return;
         }
+        // What is read where a function says is read an element at a time, and by threads beside each other at once only
+        // where these have elements beside each other.
+        if !folds && self.reads_anywhere() {
+            return;
+        }
         let bytes = self
             .operands
             .iter()

@@ -112,8 +112,9 @@ impl Fused<'_> {
             n => format!("{n} dimensions are left of those of the arrays"),
         };
         let bits = if self.wide { 64 } else { 32 };
-        let each = match (self.by_rows, self.items) {
-            (true, _) => ", blocks go along rows".to_owned(),
+        let each = match (self.by_rows, self.items * self.rows) {
+            (true, 1) => ", blocks go along rows".to_owned(),
+            (true, items) => format!(", blocks go along rows, a thread has {items} elements"),
             (false, 1) => ", a thread has one element".to_owned(),
             (false, items) => format!(", a thread has {items} elements"),
         };
