@@ -158,6 +158,10 @@ const LONG_ROW: usize = 64;
 /// How many elements a thread of a GPU stores, of which it reads all that they need at once.
 const ITEMS: u32 = 4;
 
+/// Of how many rows below each other a thread stores an element where a function reads what is around it: what it computes
+/// for all of them is most of its work otherwise.
+const ROWS: u32 = 8;
+
 /// Expressions of more nodes have enough to do with one element.
 const FEW_NODES: usize = 64;
 
@@ -327,6 +331,7 @@ impl<'e> Fused<'e> {
     }
 
     fn find_accesses(&mut self, purpose: &Purpose<'_>) -> Result<()> {
+        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
         for (array, operand) in self.operands.iter_mut().enumerate() {
             let is_own = purpose.own.is_some() && operand.identity() == purpose.own;
             let here = match purpose.own_layout {
@@ -343,6 +348,14 @@ impl<'e> Fused<'e> {
                 (true, false) => return Err(ArrayError::InPlace),
                 _ => operand.read_as(array, &self.groups, purpose.recorded, self.wide),
             };
+            // Of an index along a dimension nothing is passed: where threads know it, it takes no instruction.
+            if is_elementwise
+                && let (What::Place, Access::Strided(_), 0) =
+                    (operand.what, operand.access, operand.layout.offset)
+                && let Some(dim) = self.groups[0].coordinate(array)
+            {
+                operand.access = Access::Coordinate(dim);
+            }
         }
         let is_linear = |operand: &Operand<'_>| {
             operand.access == Access::Linear && matches!(operand.what, What::Buffer(_))
@@ -375,7 +388,7 @@ impl<'e> Fused<'e> {
             return;
         }
         match self.reads_anywhere() {
-            true => self.rows = ITEMS,
+            true => self.rows = ROWS,
             false => self.items = ITEMS,
         }
     }

@@ -72,7 +72,10 @@ impl Fused<'_> {
         fits && operands.all(|(array, operand)| match (operand.what, operand.access) {
             // What is read wherever an index says is read an element at a time.
             (What::Number(_) | What::Whole(_), _)
-            | (_, Access::One | Access::Scalar | Access::Own | Access::Whole) => true,
+            | (
+                _,
+                Access::One | Access::Scalar | Access::Own | Access::Whole | Access::Coordinate(_),
+            ) => true,
             (_, Access::Linear) => operand.is_aligned(),
             (_, Access::Strided(_)) if !is_grouped && !self.by_rows => false,
             (What::Place, _) => true,
@@ -116,7 +119,7 @@ impl Operand<'_> {
         match self.access {
             Access::Linear | Access::Own => true,
             Access::Strided(inners) => inners[group] == Inner::Unit,
-            Access::One | Access::Scalar | Access::Whole => false,
+            Access::One | Access::Scalar | Access::Whole | Access::Coordinate(_) => false,
         }
     }
 

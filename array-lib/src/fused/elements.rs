@@ -36,6 +36,15 @@ impl<'k> At<'k> {
             At::Index(index) | At::Row(_, _, index) => index,
         }
     }
+
+    /// The one so many further along the last dimension.
+    fn further(self, by: u32) -> At<'k> {
+        match (self, by) {
+            (at, 0) => at,
+            (At::Index(index), by) => At::Index(index + by),
+            (At::Row(outer, i, index), by) => At::Row(outer, i + by, index + by),
+        }
+    }
 }
 
 /// Where in the operands the elements lie that an index of a group stands for; `None` of those that are not read by
@@ -158,14 +167,11 @@ impl<'k> Elements<'_, '_, 'k> {
 
     /// Stores elements next to each other of a row, which has a multiple of so many.
     fn store_run(&self, at: At<'k>) {
-        let (index, places) = (at.index(), self.places_at(None, 0, at));
-        let value = |item: u32| {
-            let beside = self.beside(&places, 0, item);
-            self.read(&beside, At::Index(index + item))
-        };
+        let places = self.places_at(None, 0, at);
+        let value = |item: u32| self.read(&self.beside(&places, 0, item), at.further(item));
         let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
         for (item, value) in (0..).zip(values) {
-            self.put(At::Index(index + item), value);
+            self.put(at.further(item), value);
         }
     }
 
@@ -364,6 +370,7 @@ impl<'k> Elements<'_, '_, 'k> {
                     self.k.lit(self.fused.index_type(), 0)
                 }
                 Access::Strided(_) => places[position].unwrap_or(index),
+                Access::Coordinate(dim) => self.coordinates(0, at)[dim],
             };
             match (operand.what, param.value) {
                 (What::Number(_) | What::Whole(_), Some(value)) => value,

@@ -179,6 +179,7 @@ fn told(operand: &Operand<'_>) -> String {
         Access::One => "one element for all",
         Access::Own => "those that the result goes to",
         Access::Scalar | Access::Whole => "a value",
+        Access::Coordinate(_) => "those along one dimension",
         Access::Strided([Inner::Unit, _]) => "by distances, neighbours side by side",
         Access::Strided([Inner::Still, _]) => "by distances, neighbours are one element",
         Access::Strided([Inner::Same, _]) => "one element of a larger buffer for all",

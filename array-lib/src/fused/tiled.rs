@@ -212,6 +212,9 @@ impl<'k> Elements<'_, '_, 'k> {
         let dims = tile.dims.iter().zip(&at).skip(1);
         let index = dims.fold(at[0], |index, (dim, at)| index * *dim + *at);
         let known = |position: usize| {
+            if let Access::Coordinate(dim) = self.fused.operands[position].access {
+                return Some(at[dim]);
+            }
             let operand = tile
                 .operands
                 .iter()
