@@ -158,6 +158,10 @@ const LONG_ROW: usize = 64;
 /// How many elements a thread of a GPU stores, of which it reads all that they need at once.
 const ITEMS: u32 = 4;
 
+/// Of how many rows below each other a thread stores an element where a function reads what is around it: what it computes
+/// for all of them is most of its work otherwise.
+const ROWS: u32 = 8;
+
 /// Expressions of more nodes have enough to do with one element.
 const FEW_NODES: usize = 64;
 
@@ -182,8 +186,10 @@ pub(crate) struct Fused<'e> {
     out: Option<Layout>,
     wide: bool,
     by_rows: bool,
-    /// How many elements a thread stores.
+    /// How many elements a thread stores, of a row if blocks go along rows.
     items: u32,
+    /// Of how many rows below each other, if blocks go along rows, a thread stores one.
+    rows: u32,
     /// How many elements next to each other a thread has along a group, and which.
     adjacent: u32,
     along: usize,
@@ -220,6 +226,7 @@ impl<'e> Fused<'e> {
             wide: false,
             by_rows: false,
             items: 1,
+            rows: 1,
             adjacent: 1,
             along: 0,
             tiled: Tiled::default(),
@@ -241,6 +248,9 @@ impl<'e> Fused<'e> {
         }
         if expr.nodes <= FEW_NODES || !is_elementwise {
             fused.find_adjacent(size_of::<T>(), !is_elementwise);
+        }
+        if expr.nodes <= FEW_NODES {
+            fused.find_several_of_rows();
         }
         fused.sign(signature);
         Ok(fused)
@@ -321,6 +331,7 @@ impl<'e> Fused<'e> {
     }
 
     fn find_accesses(&mut self, purpose: &Purpose<'_>) -> Result<()> {
+        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
         for (array, operand) in self.operands.iter_mut().enumerate() {
             let is_own = purpose.own.is_some() && operand.identity() == purpose.own;
             let here = match purpose.own_layout {
@@ -337,6 +348,14 @@ impl<'e> Fused<'e> {
                 (true, false) => return Err(ArrayError::InPlace),
                 _ => operand.read_as(array, &self.groups, purpose.recorded, self.wide),
             };
+            // Of an index along a dimension nothing is passed: where threads know it, it takes no instruction.
+            if is_elementwise
+                && let (What::Place, Access::Strided(_), 0) =
+                    (operand.what, operand.access, operand.layout.offset)
+                && let Some(dim) = self.groups[0].coordinate(array)
+            {
+                operand.access = Access::Coordinate(dim);
+            }
         }
         let is_linear = |operand: &Operand<'_>| {
             operand.access == Access::Linear && matches!(operand.what, What::Buffer(_))
@@ -355,6 +374,25 @@ impl<'e> Fused<'e> {
         !self.wide && dims.len() > 1 && dims.last().is_some_and(|row| *row >= LONG_ROW)
     }
 
+    /// Whether a function reads an array where it likes.
+    fn reads_anywhere(&self) -> bool {
+        let is_whole = |operand: &Operand<'_>| operand.access == Access::Whole;
+        self.operands.iter().any(is_whole)
+    }
+
+    /// Finds how many elements a thread of a GPU stores where blocks go along rows, unless they are next to each other:
+    /// in one row, or in rows below each other if a function reads an array where it likes. Such a one, as a stencil
+    /// has it, reads what is around, and threads of a block then find there what others of it have read.
+    fn find_several_of_rows(&mut self) {
+        if !self.by_rows || self.adjacent > 1 || !self.is_for_gpu() {
+            return;
+        }
+        match self.reads_anywhere() {
+            true => self.rows = ROWS,
+            false => self.items = ITEMS,
+        }
+    }
+
     /// How many blocks an element-wise kernel has.
     pub(crate) fn blocks(&self, block: u32) -> u32 {
         if let Some(dim) = self.tiled.dim {
@@ -362,7 +400,8 @@ impl<'e> Fused<'e> {
         }
         match (self.by_rows, self.groups[0].dims.as_slice()) {
             (true, [outer @ .., row]) => {
-                grid_for(*row, block * self.adjacent) * outer.iter().product::<usize>() as u32
+                let rows = outer.iter().product::<usize>().div_ceil(self.rows as usize);
+                grid_for(*row, block * self.adjacent * self.items) * rows as u32
             }
             _ => grid_for(self.shape.len(), block * self.items),
         }
@@ -401,6 +440,9 @@ impl<'e> Fused<'e> {
         }
         if self.items > 1 {
             signature.add(Word::Several);
+        }
+        if self.rows > 1 {
+            signature.add(Word::Below);
         }
         if let Some(dim) = self.tiled.dim {
             signature.add(Word::Tiled(dim));

@@ -35,6 +35,8 @@ pub(crate) enum Word {
     ByRows,
     /// A thread stores several elements, each beside those of its neighbours.
     Several,
+    /// A thread stores elements of rows below each other.
+    Below,
     /// Blocks have tiles along this dimension and the last.
     Tiled(usize),
     /// A thread has so many elements next to each other.

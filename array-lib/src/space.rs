@@ -21,6 +21,8 @@ pub(crate) enum Access {
     Whole,
     /// The element where distances say, in each group of dimensions.
     Strided([Inner; 2]),
+    /// The index along this dimension of those that are left.
+    Coordinate(usize),
     /// The element that the result is stored to.
     Own,
 }
@@ -94,6 +96,16 @@ impl Group {
             [.., 1] => Inner::Unit,
             [.., 0] => Inner::Still,
             _ => Inner::Any,
+        }
+    }
+
+    /// The dimension along which alone an array goes on, by one element.
+    pub(crate) fn coordinate(&self, array: usize) -> Option<usize> {
+        let strides = self.strides[array].iter();
+        let mut along = strides.enumerate().filter(|(_, stride)| **stride != 0);
+        match (along.next(), along.next()) {
+            (Some((dim, 1)), None) => Some(dim),
+            _ => None,
         }
     }
 

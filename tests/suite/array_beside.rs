@@ -10,6 +10,8 @@ use super::{Outcome, chapter};
 chapter![
     neighbors_have_borders,
     neighbors_of_views,
+    neighbors_in_three_dimensions,
+    indices_along_each_dimension,
     a_stencil_is_one_kernel,
     convolutions,
     what_has_no_neighbors,
@@ -81,6 +83,61 @@ fn neighbors_of_views(jit: &Jit) -> Outcome {
     let border = Border::Value(f16::from_f32(0.5));
     let sums = (halves.neighbor([-1], border) + &halves).eval()?.to_vec()?;
     assert_eq!(sums, [1.5, 3.0, 5.0].map(f16::from_f32));
+    Ok(())
+}
+
+/// Rows are long enough for blocks to go along them, and no multiple of what a thread has of them.
+fn neighbors_in_three_dimensions(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let dims = [2usize, 9, 67];
+    let x = arrays.indices(&dims[..]).cast::<i64>().eval()?;
+    for border in BORDERS {
+        for by in [[0, -1, 1], [1, 0, -2], [-1, 3, 0], [1, -1, 1]] {
+            let got = x.neighbor(by, border).eval()?.to_vec()?;
+            let want = |at: usize| {
+                let place = [at / (9 * 67), at / 67 % 9, at % 67];
+                let along = |axis: usize| {
+                    found(border, place[axis] as isize + by[axis], dims[axis] as isize)
+                };
+                let here = along(0).zip(along(1)).zip(along(2));
+                here.map_or(-7, |((i, j), k)| ((i * 9 + j) * 67 + k) as i64)
+            };
+            let want: Vec<i64> = (0..2 * 9 * 67).map(want).collect();
+            assert_eq!(got, want, "{border:?} {by:?}");
+        }
+    }
+    Ok(())
+}
+
+/// In rows, in rows whose lengths are multiples of 4, in tiles, and in one dimension.
+fn indices_along_each_dimension(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    for dims in [[3usize, 5, 67], [2, 3, 128], [17, 4, 40], [1, 1, 90]] {
+        let count = dims.iter().product::<usize>();
+        let along = |axis| arrays.coordinates(&dims[..], axis);
+        let all = along(0) * 10_000 + along(1) * 1_000 + along(2);
+        let want = |at: usize| {
+            let [i, j, k] = [at / dims[2] / dims[1], at / dims[2] % dims[1], at % dims[2]];
+            (i * 10_000 + j * 1_000 + k) as u32
+        };
+        let want: Vec<u32> = (0..count).map(want).collect();
+        assert_eq!(all.eval()?.to_vec()?, want, "{dims:?}");
+        let x = arrays.indices(&dims[..]).eval()?;
+        let beside = (&x + &all).eval()?.to_vec()?;
+        assert!(
+            (0..count).all(|at| beside[at] == at as u32 + want[at]),
+            "{dims:?}"
+        );
+        // Of an array whose neighbours lie apart.
+        let turned = arrays.indices([dims[2], dims[1], dims[0]]).eval()?;
+        let turned = (turned.permute([2, 1, 0])? + &all).eval()?.to_vec()?;
+        let place = |at: usize| (at % dims[2] * dims[1] + at / dims[2] % dims[1]) * dims[0];
+        let there = |at: usize| (place(at) + at / dims[2] / dims[1]) as u32;
+        assert!(
+            (0..count).all(|at| turned[at] == there(at) + want[at]),
+            "{dims:?}"
+        );
+    }
     Ok(())
 }
 

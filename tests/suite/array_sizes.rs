@@ -194,7 +194,8 @@ fn turned_dimensions_in_tiles(jit: &Jit) -> Outcome {
 
 fn many_tiles_are_sorted(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    let n = 20_001;
+    // More tiles than a thread asks at once what they know.
+    let n = 50_001;
     let x: Vec<u32> = (0..n)
         .map(|i| (i as u32).wrapping_mul(2_654_435_761) >> 11)
         .collect();

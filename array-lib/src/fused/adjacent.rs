@@ -32,6 +32,11 @@ impl Fused<'_> {
         if !self.is_for_gpu() || !folds && self.items == 1 && !self.by_rows {
             return;
         }
+        // What is read where a function says is read an element at a time, and by threads beside each other at once only
+        // where these have elements beside each other.
+        if !folds && self.reads_anywhere() {
+            return;
+        }
         let bytes = self
             .operands
             .iter()
@@ -67,7 +72,10 @@ impl Fused<'_> {
         fits && operands.all(|(array, operand)| match (operand.what, operand.access) {
             // What is read wherever an index says is read an element at a time.
             (What::Number(_) | What::Whole(_), _)
-            | (_, Access::One | Access::Scalar | Access::Own | Access::Whole) => true,
+            | (
+                _,
+                Access::One | Access::Scalar | Access::Own | Access::Whole | Access::Coordinate(_),
+            ) => true,
             (_, Access::Linear) => operand.is_aligned(),
             (_, Access::Strided(_)) if !is_grouped && !self.by_rows => false,
             (What::Place, _) => true,
@@ -111,7 +119,7 @@ impl Operand<'_> {
         match self.access {
             Access::Linear | Access::Own => true,
             Access::Strided(inners) => inners[group] == Inner::Unit,
-            Access::One | Access::Scalar | Access::Whole => false,
+            Access::One | Access::Scalar | Access::Whole | Access::Coordinate(_) => false,
         }
     }
 

@@ -6,7 +6,7 @@ use kiln_device_stdlib::index::Index;
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::{Type, Unroll};
 
-use super::{Fused, Operand, What};
+use super::{BLOCK, Fused, Operand, What};
 use crate::expr::Node;
 use crate::function::{FunctionName, NodeFn};
 use crate::space::{Access, Inner};
@@ -34,6 +34,15 @@ impl<'k> At<'k> {
     fn index(self) -> Val<'k> {
         match self {
             At::Index(index) | At::Row(_, _, index) => index,
+        }
+    }
+
+    /// The one so many further along the last dimension.
+    fn further(self, by: u32) -> At<'k> {
+        match (self, by) {
+            (at, 0) => at,
+            (At::Index(index), by) => At::Index(index + by),
+            (At::Row(outer, i, index), by) => At::Row(outer, i + by, index + by),
         }
     }
 }
@@ -89,64 +98,92 @@ impl<'k> Elements<'_, '_, 'k> {
         if let Some(dim) = self.fused.tiled.dim {
             return self.store_tiled(dim);
         }
-        let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) else {
-            let i = match self.fused.wide {
-                false => k.global_id().x(),
-                true => k.global_id_u64().x(),
-            };
-            match (self.fused.items, self.fused.adjacent) {
-                (1, _) => {}
-                (items, 1) => return self.store_several(items),
-                (items, _) => return self.store_adjacent(items),
-            }
-            k.if_(i.lt(self.results()), || self.store(At::Index(i)));
-            return;
+        if let (Some(row), true) = (self.dims[0].last().copied(), self.fused.by_rows) {
+            return self.store_rows(row);
+        }
+        let i = match self.fused.wide {
+            false => k.global_id().x(),
+            true => k.global_id_u64().x(),
         };
-        // Each row has its blocks, of which all threads are in it.
-        let (here, block, wide) = (k.block_idx().x(), k.block_dim().x(), self.fused.adjacent);
-        let of_block = block * wide;
+        match (self.fused.items, self.fused.adjacent) {
+            (1, _) => {}
+            (items, 1) => return self.store_several(items),
+            (items, _) => return self.store_adjacent(items),
+        }
+        k.if_(i.lt(self.results()), || self.store(At::Index(i)));
+    }
+
+    /// Describes that blocks go along rows: each row has its blocks, or several rows have the same ones.
+    fn store_rows(&self, row: Val<'k>) {
+        let (k, fused) = (self.k, self.fused);
+        let (items, rows, wide) = (fused.items, fused.rows, fused.adjacent);
+        // Of several elements of a thread it is known how far they are apart.
+        let block = match items * rows {
+            1 => k.block_dim().x(),
+            _ => k.lit(Type::U32, BLOCK),
+        };
+        let (here, of_block) = (k.block_idx().x(), block * (items * wide));
         let blocks = (row + (of_block - 1u32)) / of_block;
         let outer = here / blocks;
-        let i = ((here - outer * blocks) * block + k.thread_idx().x()) * wide;
-        let index = outer * row + i;
-        match wide {
-            1 => {
-                k.if_(i.lt(row), || self.store(At::Row(outer, i, index)));
-            }
-            _ => {
-                k.if_(i.lt(row), || self.store_run(At::Row(outer, i, index)));
-            }
+        let i = (here - outer * blocks) * of_block + k.thread_idx().x() * wide;
+        let at = |outer: Val<'k>, i: Val<'k>| At::Row(outer, i, outer * row + i);
+        if rows > 1 {
+            let outer = outer * rows;
+            k.if_(i.lt(row), || self.store_below(rows, &|n| at(outer + n, i)));
+        } else if items > 1 {
+            let last = i + BLOCK * (items - 1);
+            let all = || self.store_at_once(items, &|item| at(outer, i + BLOCK * item));
+            k.if_(last.lt(row), all).else_(|| {
+                k.for_loop(i, row, BLOCK, Unroll::Never, |i| self.store(at(outer, i)));
+            });
+        } else {
+            k.if_(i.lt(row), || match wide {
+                1 => self.store(at(outer, i)),
+                _ => self.store_run(at(outer, i)),
+            });
+        }
+    }
+
+    /// Stores elements below each other, as far as there are rows, of which what all need is read at once.
+    fn store_below(&self, rows: u32, at: &dyn Fn(Val<'k>) -> At<'k>) {
+        let (k, results) = (self.k, self.results());
+        let number = |n: u32| k.lit(Type::U32, n);
+        let is_there = |n: Val<'k>| at(n).index().lt(results);
+        let all = || self.store_at_once(rows, &|n| at(number(n)));
+        k.if_(is_there(number(rows - 1)), all).else_(|| {
+            k.for_loop(0u32, number(rows), 1u32, Unroll::Never, |n| {
+                k.if_(is_there(n), || self.store(at(n)));
+            });
+        });
+    }
+
+    /// Stores several elements, of which what all need is read before the first is written.
+    fn store_at_once(&self, count: u32, at: &dyn Fn(u32) -> At<'k>) {
+        let values: Vec<_> = (0..count).map(|item| self.value_at(at(item))).collect();
+        for (item, value) in (0..).zip(values) {
+            self.put(at(item), value);
         }
     }
 
     /// Stores elements next to each other of a row, which has a multiple of so many.
     fn store_run(&self, at: At<'k>) {
-        let (index, places) = (at.index(), self.places_at(None, 0, at));
-        let value = |item: u32| {
-            let beside = self.beside(&places, 0, item);
-            self.read(&beside, At::Index(index + item))
-        };
+        let places = self.places_at(None, 0, at);
+        let value = |item: u32| self.read(&self.beside(&places, 0, item), at.further(item));
         let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
         for (item, value) in (0..).zip(values) {
-            self.put(At::Index(index + item), value);
+            self.put(at.further(item), value);
         }
     }
 
     /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is
     /// read at once.
     fn store_several(&self, items: u32) {
-        let k = self.k;
-        let (block, results) = (k.block_dim().x(), self.results());
-        let first = k.block_idx().x() * (block * items) + k.thread_idx().x();
-        let place = |item: u32| first + block * item;
-        let all = || {
-            let values = (0..items).map(|item| self.value_at(At::Index(place(item))));
-            for (item, value) in values.collect::<Vec<_>>().into_iter().enumerate() {
-                self.put(At::Index(place(item as u32)), value);
-            }
-        };
+        let (k, results) = (self.k, self.results());
+        let first = k.block_idx().x() * (BLOCK * items) + k.thread_idx().x();
+        let place = |item: u32| first + BLOCK * item;
+        let all = || self.store_at_once(items, &|item| At::Index(place(item)));
         k.if_(place(items - 1).lt(results), all).else_(|| {
-            k.for_loop(first, results, block, Unroll::Never, |i| {
+            k.for_loop(first, results, BLOCK, Unroll::Never, |i| {
                 self.store(At::Index(i))
             });
         });
@@ -156,13 +193,7 @@ impl<'k> Elements<'_, '_, 'k> {
     fn store_adjacent(&self, items: u32) {
         let (k, results) = (self.k, self.results());
         let first = k.global_id().x() * items;
-        let place = |item: u32| At::Index(first + item);
-        let all = || {
-            let values: Vec<_> = (0..items).map(|item| self.value_at(place(item))).collect();
-            for (item, value) in (0..).zip(values) {
-                self.put(place(item), value);
-            }
-        };
+        let all = || self.store_at_once(items, &|item| At::Index(first + item));
         k.if_((first + (items - 1)).lt(results), all).else_(|| {
             k.for_loop(first, results, 1u32, Unroll::Never, |i| {
                 self.store(At::Index(i))
@@ -339,6 +370,7 @@ impl<'k> Elements<'_, '_, 'k> {
                     self.k.lit(self.fused.index_type(), 0)
                 }
                 Access::Strided(_) => places[position].unwrap_or(index),
+                Access::Coordinate(dim) => self.coordinates(0, at)[dim],
             };
             match (operand.what, param.value) {
                 (What::Number(_) | What::Whole(_), Some(value)) => value,

@@ -112,8 +112,9 @@ impl Fused<'_> {
             n => format!("{n} dimensions are left of those of the arrays"),
         };
         let bits = if self.wide { 64 } else { 32 };
-        let each = match (self.by_rows, self.items) {
-            (true, _) => ", blocks go along rows".to_owned(),
+        let each = match (self.by_rows, self.items * self.rows) {
+            (true, 1) => ", blocks go along rows".to_owned(),
+            (true, items) => format!(", blocks go along rows, a thread has {items} elements"),
             (false, 1) => ", a thread has one element".to_owned(),
             (false, items) => format!(", a thread has {items} elements"),
         };
@@ -178,6 +179,7 @@ fn told(operand: &Operand<'_>) -> String {
         Access::One => "one element for all",
         Access::Own => "those that the result goes to",
         Access::Scalar | Access::Whole => "a value",
+        Access::Coordinate(_) => "those along one dimension",
         Access::Strided([Inner::Unit, _]) => "by distances, neighbours side by side",
         Access::Strided([Inner::Still, _]) => "by distances, neighbours are one element",
         Access::Strided([Inner::Same, _]) => "one element of a larger buffer for all",

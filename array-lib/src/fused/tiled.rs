@@ -1,7 +1,7 @@
 //! Results whose neighbours lie apart in an operand, which has those along another dimension side by side: a block of a
-//! GPU brings a tile of 32 x 32 elements to shared memory along that one, and takes it from there along the last (G.
-//! Ruetsch, P. Micikevicius: "Optimizing Matrix Transpose in CUDA"). A row of the tile has a place more, so that those
-//! of a column are at different banks.
+//! GPU brings a tile of 32 x 64 elements to shared memory along that one, and takes it from there along the last (G.
+//! Ruetsch, P. Micikevicius: "Optimizing Matrix Transpose in CUDA"). A line of the tile has a place more, so that those
+//! across are at different banks. It has so many lines that a thread has eight elements on their way at once.
 
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::build::Val;
@@ -10,14 +10,18 @@ use super::elements::{At, Elements, Places};
 use super::{BLOCK, Fused, What};
 use crate::space::{Access, Inner};
 
-/// Rows and columns of a tile.
+/// Elements of a tile along the dimension that operands have side by side, a line, and along the last.
 const SIDE: u32 = 32;
+const LONG: u32 = 64;
+
+/// How far the lines of a tile are apart.
+const LINE: u32 = SIDE + 1;
 
 /// Dimensions of fewer elements leave most of a tile empty.
 const LEAST: usize = 16;
 
 /// The bytes of shared memory that tiles have at most.
-const MOST_BYTES: usize = 32 << 10;
+const MOST_BYTES: usize = 40 << 10;
 
 /// What goes through tiles: the operands, and the dimension along which their neighbours lie side by side.
 #[derive(Default)]
@@ -45,7 +49,7 @@ impl Fused<'_> {
             };
             let strides = &self.groups[0].strides[array];
             let beside = (0..last).find(|at| strides[*at] == 1 && is_long(*at));
-            let more = (SIDE * (SIDE + 1)) as usize * input.element_bytes();
+            let more = (LONG * LINE) as usize * input.element_bytes();
             let is_one = beside.is_some() && (tiled.dim.is_none() || tiled.dim == beside);
             if is_one && bytes + more <= MOST_BYTES {
                 tiled.dim = beside;
@@ -60,13 +64,22 @@ impl Fused<'_> {
     pub(super) fn tiles(&self, dim: usize) -> u32 {
         let dims = self.groups[0].dims.iter().enumerate();
         let last = dims.len() - 1;
-        let count = dims.map(|(at, count)| match at == dim || at == last {
-            true => count.div_ceil(SIDE as usize),
-            false => *count,
-        });
+        let count = dims.map(|(at, count)| count.div_ceil(extent(at, (dim, last)) as usize));
         count.product::<usize>() as u32
     }
 }
+
+/// How many elements a tile has along a dimension, which lies along the one of its lines and the last.
+fn extent(at: usize, (dim, last): (usize, usize)) -> u32 {
+    match at {
+        _ if at == dim => SIDE,
+        _ if at == last => LONG,
+        _ => 1,
+    }
+}
+
+/// A place in a tile: along the dimension of its lines, and along the last.
+type Place<'k> = (Val<'k>, Val<'k>);
 
 /// A tile that is being described: where it begins along each dimension, and the shared memory of its operands.
 struct Tile<'k> {
@@ -74,14 +87,12 @@ struct Tile<'k> {
     dims: Vec<Val<'k>>,
     start: Vec<Val<'k>>,
     operands: Vec<(usize, Val<'k>)>,
-    /// The place of a thread in the first rows that a block has at once.
-    column: Val<'k>,
-    row: Val<'k>,
+    thread: Val<'k>,
 }
 
 impl<'k> Tile<'k> {
-    /// The coordinates so far from where the tile begins.
-    fn at(&self, along_dim: Val<'k>, along_last: Val<'k>) -> Vec<Val<'k>> {
+    /// The coordinates of a place.
+    fn at(&self, (along_dim, along_last): Place<'k>) -> Vec<Val<'k>> {
         let (mut at, last) = (self.start.clone(), self.start.len() - 1);
         at[self.dim] = at[self.dim] + along_dim;
         at[last] = at[last] + along_last;
@@ -93,10 +104,23 @@ impl<'k> Tile<'k> {
         at[dim].lt(self.dims[dim]) & at[last].lt(self.dims[last])
     }
 
-    /// The rows of a thread.
-    fn rows(&self) -> Vec<Val<'k>> {
-        let steps = (0..SIDE).step_by((BLOCK / SIDE) as usize);
-        steps.map(|step| self.row + step).collect()
+    /// The places that a thread reads: those of threads beside each other are beside each other in a line.
+    fn read(&self) -> Vec<Place<'k>> {
+        let (column, row) = (self.thread % SIDE, self.thread / SIDE);
+        let steps = (0..LONG).step_by((BLOCK / SIDE) as usize);
+        steps.map(|step| (column, row + step)).collect()
+    }
+
+    /// The places that a thread stores: those of threads beside each other are beside each other along the last dimension.
+    fn stored(&self) -> Vec<Place<'k>> {
+        let (column, row) = (self.thread % LONG, self.thread / LONG);
+        let steps = (0..SIDE).step_by((BLOCK / LONG) as usize);
+        steps.map(|step| (row + step, column)).collect()
+    }
+
+    /// Where a place is in shared memory.
+    fn in_memory((along_dim, along_last): Place<'k>) -> Val<'k> {
+        along_last * LINE + along_dim
     }
 }
 
@@ -106,39 +130,33 @@ impl<'k> Elements<'_, '_, 'k> {
     pub(super) fn store_tiled(&self, dim: usize) {
         let (k, tile) = (self.k, self.tile(dim));
         let number = |n: u32| k.lit(k.ty::<u32>(), n);
-        let is_whole = tile.has(&tile.at(number(SIDE - 1), number(SIDE - 1)));
+        let is_whole = tile.has(&tile.at((number(SIDE - 1), number(LONG - 1))));
         k.if_(is_whole, || {
-            let brought: Vec<_> = tile
-                .rows()
-                .iter()
-                .map(|row| self.read_in(&tile, *row))
-                .collect();
-            for (row, values) in tile.rows().into_iter().zip(brought) {
-                self.bring(&tile, row, &values);
+            let (read, read_in) = (tile.read(), |place: &Place<'k>| self.read_in(&tile, *place));
+            let brought: Vec<_> = read.iter().map(read_in).collect();
+            for (place, values) in read.into_iter().zip(brought) {
+                self.bring(&tile, place, &values);
             }
         })
         .else_(|| {
-            for row in tile.rows() {
-                k.if_(tile.has(&tile.at(tile.column, row)), || {
-                    self.bring(&tile, row, &self.read_in(&tile, row));
+            for place in tile.read() {
+                k.if_(tile.has(&tile.at(place)), || {
+                    self.bring(&tile, place, &self.read_in(&tile, place));
                 });
             }
         });
         k.barrier();
         k.if_(is_whole, || {
-            let values: Vec<_> = tile
-                .rows()
-                .iter()
-                .map(|row| self.take(&tile, *row))
-                .collect();
+            let stored = tile.stored().into_iter();
+            let values: Vec<_> = stored.map(|place| self.take(&tile, place)).collect();
             for (index, value) in values {
                 self.put(At::Index(index), value);
             }
         })
         .else_(|| {
-            for row in tile.rows() {
-                k.if_(tile.has(&tile.at(row, tile.column)), || {
-                    let (index, value) = self.take(&tile, row);
+            for place in tile.stored() {
+                k.if_(tile.has(&tile.at(place)), || {
+                    let (index, value) = self.take(&tile, place);
                     self.put(At::Index(index), value);
                 });
             }
@@ -152,30 +170,27 @@ impl<'k> Elements<'_, '_, 'k> {
         let mut start = vec![rest; dims.len()];
         let others = (0..dims.len()).rev().filter(|at| *at != dim && *at != last);
         for at in [last, dim].into_iter().chain(others) {
-            let is_along = at == last || at == dim;
-            let count = match is_along {
-                true => (dims[at] + (SIDE - 1)) / SIDE,
-                false => dims[at],
+            let extent = extent(at, (dim, last));
+            let count = match extent {
+                1 => dims[at],
+                _ => (dims[at] + (extent - 1)) / extent,
             };
             let next = rest / count;
-            let here = rest - next * count;
-            start[at] = if is_along { here * SIDE } else { here };
+            start[at] = (rest - next * count) * extent;
             rest = next;
         }
-        let thread = k.thread_idx().x();
         Tile {
             dim,
             dims,
             start,
             operands: self.tiles_in_memory(),
-            column: thread % SIDE,
-            row: thread / SIDE,
+            thread: k.thread_idx().x(),
         }
     }
 
-    /// What a thread reads of a row, whose elements lie side by side in the operands.
-    fn read_in(&self, tile: &Tile<'k>, row: Val<'k>) -> Vec<Option<Val<'k>>> {
-        let places = self.places_of(&tile.at(tile.column, row));
+    /// What a thread reads of the operands at a place.
+    fn read_in(&self, tile: &Tile<'k>, place: Place<'k>) -> Vec<Option<Val<'k>>> {
+        let places = self.places_of(&tile.at(place));
         let read = |(operand, _): &(usize, Val<'k>)| {
             let from = self.params[*operand].value?;
             Some(from.at(places[*operand]?).get())
@@ -183,25 +198,28 @@ impl<'k> Elements<'_, '_, 'k> {
         tile.operands.iter().map(read).collect()
     }
 
-    fn bring(&self, tile: &Tile<'k>, row: Val<'k>, values: &[Option<Val<'k>>]) {
+    fn bring(&self, tile: &Tile<'k>, place: Place<'k>, values: &[Option<Val<'k>>]) {
         for ((_, memory), value) in tile.operands.iter().zip(values) {
             if let Some(value) = value {
-                memory.at(row * (SIDE + 1) + tile.column).set(*value);
+                memory.at(Tile::in_memory(place)).set(*value);
             }
         }
     }
 
-    /// The element of a thread of a row of results, and its index.
-    fn take(&self, tile: &Tile<'k>, row: Val<'k>) -> (Val<'k>, Val<'k>) {
-        let at = tile.at(row, tile.column);
+    /// The element of a thread at a place, and its index.
+    fn take(&self, tile: &Tile<'k>, place: Place<'k>) -> (Val<'k>, Val<'k>) {
+        let at = tile.at(place);
         let dims = tile.dims.iter().zip(&at).skip(1);
         let index = dims.fold(at[0], |index, (dim, at)| index * *dim + *at);
         let known = |position: usize| {
+            if let Access::Coordinate(dim) = self.fused.operands[position].access {
+                return Some(at[dim]);
+            }
             let operand = tile
                 .operands
                 .iter()
                 .find(|(operand, _)| *operand == position);
-            operand.map(|(_, memory)| memory.at(tile.column * (SIDE + 1) + row).get())
+            operand.map(|(_, memory)| memory.at(Tile::in_memory(place)).get())
         };
         (
             index,
@@ -215,7 +233,7 @@ impl<'k> Elements<'_, '_, 'k> {
         let tile = |operand: &usize| {
             let element = self.params[*operand].value?.at(0).ty();
             let name = format!("tile{operand}");
-            let tile = self.k.shared_array(&name, element, SIDE * (SIDE + 1));
+            let tile = self.k.shared_array(&name, element, LONG * LINE);
             Some((*operand, tile))
         };
         operands.filter_map(tile).collect()

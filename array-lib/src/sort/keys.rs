@@ -51,9 +51,9 @@ pub trait RadixKey: KernelType {
     fn pairs() -> Result<&'static Kernel>;
 }
 
-/// The kernels of elements whose keys are of a type.
+/// The kernels of elements whose keys are of a type, with as many blocks at once as in `radix`.
 macro_rules! kernels {
-    ($ty:ident $key:ident $to_key:expr, $of_key:expr, $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident) => {
+    ($ty:ident $key:ident $blocks:tt $to_key:expr, $of_key:expr, $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident) => {
         #[kernel]
         fn count_digits(x: &[$ty], places: usize, counts: &mut [u32]) {
             $count(x, places, counts, $to_key);
@@ -64,7 +64,7 @@ macro_rules! kernels {
             $count_tile(x, shift, counts, $to_key);
         }
 
-        #[kernel]
+        #[kernel(launch_bounds(256, $blocks))]
         fn sort_at_once(
             x: &[$ty],
             out: &mut [$ty],
@@ -76,7 +76,7 @@ macro_rules! kernels {
             $sweep(x, out, shift, starts, state, counted, $to_key, $of_key);
         }
 
-        #[kernel]
+        #[kernel(launch_bounds(256, $blocks))]
         fn sort_first(
             x: &[$ty],
             out: &mut [$key],
@@ -88,7 +88,7 @@ macro_rules! kernels {
             $sweep(x, out, shift, starts, state, counted, $to_key, |key| key);
         }
 
-        #[kernel]
+        #[kernel(launch_bounds(256, $blocks))]
         fn sort_last(
             x: &[$key],
             out: &mut [$ty],
@@ -123,12 +123,12 @@ macro_rules! kernels {
 
 /// The kernels of each type, each in a module of its own: to a key, and back.
 macro_rules! keys {
-    ($($ty:ident $key:ident $bits:literal $module:ident $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident
+    ($($ty:ident $key:ident $blocks:tt $bits:literal $module:ident $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident
         = $to_key:expr, $of_key:expr;)*) => {$(
         mod $module {
             use super::*;
 
-            kernels! { $ty $key $to_key, $of_key, $count $count_tile $sweep $sweep_pairs }
+            kernels! { $ty $key $blocks $to_key, $of_key, $count $count_tile $sweep $sweep_pairs }
 
             impl SortElement for $ty {
                 type Key = $key;
@@ -213,24 +213,24 @@ fn key_of_f32(x: f32) -> u32 {
 }
 
 keys! {
-    u8 u32 8 of_u8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u8;
-    u16 u32 16 of_u16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u16;
-    u32 u32 32 of_u32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x, |k| k;
-    u64 u64 64 of_u64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 = |x| x, |k| k;
-    i8 u32 8 of_i8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    u8 u32 3 8 of_u8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u8;
+    u16 u32 3 16 of_u16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u16;
+    u32 u32 3 32 of_u32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x, |k| k;
+    u64 u64 2 64 of_u64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 = |x| x, |k| k;
+    i8 u32 3 8 of_i8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| (x as u8 ^ 0x80) as u32, |k| (k as u8 ^ 0x80) as i8;
-    i16 u32 16 of_i16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    i16 u32 3 16 of_i16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| (x as u16 ^ 0x8000) as u32, |k| (k as u16 ^ 0x8000) as i16;
-    i32 u32 32 of_i32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    i32 u32 3 32 of_i32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| x as u32 ^ 0x8000_0000, |k| (k ^ 0x8000_0000) as i32;
-    i64 u64 64 of_i64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
+    i64 u64 2 64 of_i64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
         = |x| x as u64 ^ (1 << 63), |k| (k ^ (1 << 63)) as i64;
-    f16 u32 16 of_f16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    f16 u32 3 16 of_f16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_f16(x), |k| f16::from_bits(bits_of_key(k, 0x8000) as u16);
-    bf16 u32 16 of_bf16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    bf16 u32 3 16 of_bf16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_bf16(x), |k| bf16::from_bits(bits_of_key(k, 0x8000) as u16);
-    f32 u32 32 of_f32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    f32 u32 3 32 of_f32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_f32(x), |k| f32::from_bits(bits_of_key(k, 0x8000_0000));
-    f64 u64 64 of_f64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
+    f64 u64 2 64 of_f64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
         = |x| key_of_f64(x), |k| f64_of_key(k);
 }

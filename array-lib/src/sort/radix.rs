@@ -54,6 +54,9 @@ const DIGITS: usize = 256;
 const OF_COUNTED: usize = 8;
 const COUNTED: usize = OF_COUNTED * BLOCK as usize;
 
+/// Tiles before one that a thread asks for at once.
+const WINDOW: usize = 8;
+
 /// Blocks that count digits, for each multiprocessor.
 const COUNTING: u32 = 8;
 
@@ -124,34 +127,47 @@ fn rank(
     (start, sum)
 }
 
-/// How many keys of a value the tiles before this one have, of which this has `own`.
+/// Says how many keys of a value a tile has. The first one says that of all up to its end alone.
 #[device_fn]
-fn keys_before(state: &mut [u32], tile: usize, digit: usize, own: u32) -> u32 {
-    let here = tile * DIGITS + digit;
-    let (mut before, mut at) = (0u32, tile);
+fn publish_own(state: &mut [u32], tile: usize, digit: usize, own: u32) {
     if tile > 0 {
+        let here = tile * DIGITS + digit;
         atomic_store(&mut state[here], own + 1, Ordering::Relaxed, Scope::Device);
     }
-    while at > 0 {
-        at -= 1;
+}
+
+/// How many keys of a value the tiles before this one have, of which this has `own`; says how many there are up to its end.
+/// What several tiles know is read at once: a thread that asks one after the other waits for memory each time, and tiles
+/// further on wait for it.
+#[device_fn]
+fn keys_before(state: &mut [u32], tile: usize, digit: usize, own: u32) -> u32 {
+    let (mut before, mut left) = (0u32, tile);
+    while left > 0 {
         // What is read is all that is known, so that nothing else has to be seen with it.
-        let mut known = NOTHING;
-        while known == NOTHING {
-            known = atomic_load(
+        let (mut known, last) = ([NOTHING; WINDOW], left - 1);
+        #[unroll]
+        for i in 0..WINDOW {
+            let at = if i < left { last - i } else { 0 };
+            known[i] = atomic_load(
                 &state[at * DIGITS + digit],
                 Ordering::Relaxed,
                 Scope::Device,
             );
         }
-        if known >= ALL {
-            before += known - ALL;
-            at = 0;
-        } else {
-            before += known - 1;
+        // As far as something is known; from there on it is asked again.
+        let mut is_known = true;
+        #[unroll]
+        for i in 0..WINDOW {
+            is_known = is_known && left > 0 && known[i] != NOTHING;
+            if is_known {
+                let is_all = known[i] >= ALL;
+                before += known[i] - if is_all { ALL } else { 1 };
+                left = if is_all { 0 } else { left - 1 };
+            }
         }
     }
     atomic_store(
-        &mut state[here],
+        &mut state[tile * DIGITS + digit],
         ALL + before + own,
         Ordering::Relaxed,
         Scope::Device,
@@ -179,9 +195,10 @@ fn digit_starts(counts: &mut [u32]) {
     counts[at] = block_exclusive_scan(counts[at], 0, |a, b| a + b);
 }
 
-/// The functions for keys of a type, which has so many digits.
+/// The functions for keys of a type, which has so many digits, and of whose blocks so many are to be on a multiprocessor at
+/// once: of 32 bits more than have all the registers that they like.
 macro_rules! radix {
-    ($($key:ident $places:literal $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
+    ($($key:ident $places:literal $blocks:tt $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
         $pairs:ident;)*) => {$(
         /// Counts the values of the first `places` digits of all keys.
         #[device_fn]
@@ -280,6 +297,9 @@ macro_rules! radix {
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
             let (start, own) = rank(digits, &mut ranks, counts);
+            if !counted {
+                publish_own(state, tile, thread, own);
+            }
             #[unroll]
             for i in 0..ITEMS {
                 memory[ranks[i] as usize] = mine[i];
@@ -338,6 +358,9 @@ macro_rules! radix {
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
             let (start, own) = rank(digits, &mut ranks, counts);
+            if !counted {
+                publish_own(state, tile, thread, own);
+            }
             #[unroll]
             for i in 0..ITEMS {
                 memory[ranks[i] as usize] = mine[i];
@@ -383,7 +406,7 @@ macro_rules! radix {
         }
 
         /// [`$sweep`] of a digit that is neither the first nor the last.
-        #[kernel]
+        #[kernel(launch_bounds(256, $blocks))]
         fn $keys(
             x: &[$key],
             out: &mut [$key],
@@ -428,8 +451,8 @@ macro_rules! radix {
     )*};
 }
 radix! {
-    u32 4 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
-    u64 8 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
+    u32 4 3 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
+    u64 8 2 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
 }
 
 /// Where keys go in the pass of a digit.
