@@ -87,3 +87,52 @@ fn extend_at<'ctx>(
     call.set_operand(operand, lanes);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use inkwell::memory_buffer::MemoryBuffer;
+
+    use super::*;
+    use crate::llvm::session::on_compile_thread;
+
+    /// A gather and a scatter by one index, which is extended in the block before the scatter's.
+    const TWO_BLOCKS: &str = "
+        define void @both(ptr %at, <4 x i32> %index, <4 x i1> %mask, i1 %more) {
+        first:
+          %wide = sext <4 x i32> %index to <4 x i64>
+          %places = getelementptr i32, ptr %at, <4 x i64> %wide
+          %values = call <4 x i32> @llvm.masked.gather.v4i32.v4p0(<4 x ptr> align 4 %places, <4 x i1> %mask,
+            <4 x i32> zeroinitializer)
+          br i1 %more, label %second, label %end
+        second:
+          call void @llvm.masked.scatter.v4i32.v4p0(<4 x i32> %values, <4 x ptr> align 4 %places, <4 x i1> %mask)
+          br label %end
+        end:
+          ret void
+        }";
+
+    #[test]
+    fn an_index_is_extended_in_the_block_of_each_access() {
+        let opcodes = on_compile_thread("m", || {
+            let context = Context::create();
+            let text =
+                MemoryBuffer::create_from_memory_range_copy(TWO_BLOCKS.as_bytes(), "gathers");
+            let module = context
+                .create_module_from_ir(text)
+                .expect("it is LLVM's text");
+            extend_at_accesses(&context, &module).expect("addresses are vectors");
+            module.verify().expect("it is a module without mistakes");
+            let blocks = module.get_functions().flat_map(|f| f.get_basic_blocks());
+            let opcodes = |block: inkwell::basic_block::BasicBlock<'_>| {
+                let all = block.get_instructions().map(|inst| inst.get_opcode());
+                all.collect::<Vec<_>>()
+            };
+            blocks.map(opcodes).collect::<Vec<_>>()
+        });
+        use InstructionOpcode::{Call, GetElementPtr, Return, SExt};
+        let opcodes = opcodes.expect("a compile thread");
+        assert_eq!(opcodes[0][..3], [SExt, GetElementPtr, Call]);
+        assert_eq!(opcodes[1][..3], [SExt, GetElementPtr, Call]);
+        assert_eq!(opcodes[2], [Return]);
+    }
+}
