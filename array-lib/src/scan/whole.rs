@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn running_sums_of_each_type() {
         let sums = scan_all_sums.as_kernel().expect("it is one");
-        let signed = |i: usize| i64::from(number(i)) * if i % 2 == 0 { 1 << 40 } else { -3 };
+        let signed = |i: usize| i64::from(number(i)) * [1 << 40, -3][i % 2];
         for n in [4097, 170_000] {
             compare(sums, n, (0, |i| signed(i) as i8), i8::wrapping_add);
             compare(sums, n, (0, |i| signed(i) as u16), u16::wrapping_add);

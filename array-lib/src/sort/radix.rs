@@ -224,13 +224,18 @@ macro_rules! radix {
                         items[i] = x[first + i * BLOCK as usize];
                     }
                 }
+                let mut keys = [$key::MAX; OF_COUNTED];
                 #[unroll]
                 for i in 0..OF_COUNTED {
-                    if first + i * (BLOCK as usize) < x.len() {
-                        let key = to_key(items[i]);
-                        for place in 0..places {
-                            let digit = ((key >> (8 * place as u32)) & 255) as usize;
-                            let count = &mut here[place * DIGITS + digit];
+                    keys[i] = to_key(items[i]);
+                }
+                for place in 0..places {
+                    #[unroll]
+                    for i in 0..OF_COUNTED {
+                        if first + i * (BLOCK as usize) < x.len() {
+                            let digit = ((keys[i] >> (8 * place as u32)) & 255) as usize;
+                            // Below it in any case; so it need not be asked.
+                            let count = &mut here[(place * DIGITS + digit) % ($places * DIGITS)];
                             atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
                         }
                     }
