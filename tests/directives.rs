@@ -1042,3 +1042,43 @@ fn reductions_have_texts() -> kiln::Result<()> {
     assert!(wrong.is_err());
     Ok(())
 }
+
+/// What schedules cost: strides of neighbouring threads, rows of structs, staged slices, shared memory, as text and as JSON.
+#[test]
+fn costs_are_told_as_numbers() -> kiln::Result<()> {
+    #[device_fn]
+    fn costs(x: &[f32], y: &mut [f64], z: &[[f32; 4]], at: &[u32], n: usize) {
+        marks::partition(1, 1);
+        for i in 0..n {
+            marks::partition(1, 1);
+            marks::shared(x.len() as u32);
+            marks::unpadded();
+            for j in 0..n {
+                let own = x[j * n + i] + x[i] + z[j][1] + z[at[i] as usize][0];
+                y[i + j * n] = own as f64;
+            }
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<costs>()?)?;
+    let n = 64;
+    let known = [
+        Known::Length(n * n),
+        Known::Length(n * n),
+        Known::Length(n),
+        Known::Length(n),
+        Known::Number(n.into()),
+    ];
+    let guidance = program.guidance(&program.schedule(&[2, 2], &[32, 32]), &known)?;
+    expect![[r#"
+        tests/directives.rs:1057:49: read of `z`: 25 % of what comes is used: 4 of each 16 bytes are used: have a slice for each part of the elements
+        tests/directives.rs:1057:61: read of `at`: 100 % of what comes is used
+        tests/directives.rs:1057:59: read of `z`: not known
+        tests/directives.rs:1058:17: write of `y`: 25 % of what comes is used: neighbouring threads are 64 elements apart; let the loop at tests/directives.rs:1052:9 be the one that is distributed over the last dimension of threads
+        `x` in loop 1: 32 x 32 elements, strides 64 x 1: 4096 bytes, a warp goes to a bank 32 times
+        `x` in loop 1: 32 elements, strides 1: 128 bytes, a warp goes to a bank 1 times
+        2 blocks at once, 100 % of the warps, limited by threads; up to 32 registers a thread"#]].assert_eq(&guidance.to_string());
+    expect![[r#"{"accesses":[{"place":"tests/directives.rs:1057:49","slice":"z","writes":false,"efficiency":0.25,"apart":1,"suggestion":"4 of each 16 bytes are used: have a slice for each part of the elements"},{"place":"tests/directives.rs:1057:61","slice":"at","writes":false,"efficiency":1,"apart":0,"suggestion":null},{"place":"tests/directives.rs:1057:59","slice":"z","writes":false,"efficiency":null,"apart":null,"suggestion":null},{"place":"tests/directives.rs:1058:17","slice":"y","writes":true,"efficiency":0.25,"apart":64,"suggestion":"neighbouring threads are 64 elements apart; let the loop at tests/directives.rs:1052:9 be the one that is distributed over the last dimension of threads"}],"sections":[{"section":"`x` in loop 1: 32 x 32 elements, strides 64 x 1","bytes":4096,"degree":32,"unpadded":32},{"section":"`x` in loop 1: 32 elements, strides 1","bytes":128,"degree":1,"unpadded":1}],"occupancy":{"blocks":2,"warps":1,"limit":"threads","registers":32,"shared":4224}}"#]].assert_eq(&guidance.to_json());
+    let refused = program.guidance(&"tblock(1) thread(1)".parse()?, &known);
+    assert!(refused.is_err(), "it has other loops");
+    Ok(())
+}

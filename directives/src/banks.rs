@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use crate::section::{Ranging, Section};
+use crate::section::{Ranging, Read, Section};
 
 /// Threads of a warp, and banks.
 const WARP: usize = 32;
@@ -38,21 +38,7 @@ pub(crate) fn turns(section: &Section, threads: &[u32], padding: i128) -> usize 
         }
     };
     for read in &section.reads {
-        add(&|thread| {
-            let mut sum = 0;
-            for (place, pitch) in read.places.iter().zip(&pitches) {
-                for term in &place.terms {
-                    if let Ranging::Thread(level) = term.ranging {
-                        let own = along(thread, threads, level);
-                        if own >= term.count {
-                            return None;
-                        }
-                        sum += term.factor * own * pitch;
-                    }
-                }
-            }
-            Some(sum)
-        });
+        add(&|thread| place_of(read, &pitches, threads, thread));
     }
     add(&|thread| {
         let mut rest = thread as i128;
@@ -66,6 +52,39 @@ pub(crate) fn turns(section: &Section, threads: &[u32], padding: i128) -> usize 
     turns
 }
 
+/// The place in shared memory of what a thread reads, with all else that ranges at its first turn; none if it reads nothing.
+fn place_of(read: &Read, pitches: &[i128], threads: &[u32], thread: usize) -> Option<i128> {
+    let mut sum = 0;
+    for (place, pitch) in read.places.iter().zip(pitches) {
+        for term in &place.terms {
+            if let Ranging::Thread(level) = term.ranging {
+                let own = along(thread, threads, level);
+                if own >= term.count {
+                    return None;
+                }
+                sum += term.factor * own * pitch;
+            }
+        }
+    }
+    Some(sum)
+}
+
+/// How often the first warp goes to a bank for its worst read of a section, with so many threads at once as have 128 bytes; none
+/// if any element may be read.
+pub(crate) fn degree(section: &Section, threads: &[u32], padding: i128) -> Option<usize> {
+    let pitches = section.pitches(padding);
+    let count: usize = threads.iter().map(|&extent| extent as usize).product();
+    let of_read = |read: &Read| {
+        let lanes = 0..count.min(WARP);
+        let places = lanes.filter_map(|thread| place_of(read, &pitches, threads, thread));
+        let places: Vec<i128> = places.collect();
+        let parts = places.chunks(at_once(section.element_bytes));
+        parts.map(|part| of_part(part, section.element_bytes)).max()
+    };
+    let is_known = section.reads.iter().all(|read| read.whole.is_none());
+    is_known.then(|| section.reads.iter().filter_map(of_read).max())?
+}
+
 /// Where a thread is along a dimension of its block.
 fn along(thread: usize, threads: &[u32], level: usize) -> i128 {
     let inner = threads[level + 1..].iter().map(|&extent| extent as usize);
@@ -76,19 +95,26 @@ fn along(thread: usize, threads: &[u32], level: usize) -> i128 {
 /// How often a warp goes to the bank to which it goes most often, for elements at these places: at once for as many
 /// threads as have 128 bytes.
 fn of_warp(places: &[i128], bytes: i128) -> usize {
-    let at_once = (WARP as i128 * WORD / bytes.max(WORD)).max(1) as usize;
-    let part = |places: &[i128]| {
-        let words: HashSet<i128> = places
-            .iter()
-            .flat_map(|place| place * bytes / WORD..=(place * bytes + bytes - 1) / WORD)
-            .collect();
-        let mut banks = [0; WARP];
-        for word in words {
-            banks[word.rem_euclid(WARP as i128) as usize] += 1;
-        }
-        banks.into_iter().max().unwrap_or(0)
-    };
-    places.chunks(at_once).map(part).sum()
+    let parts = places.chunks(at_once(bytes));
+    parts.map(|part| of_part(part, bytes)).sum()
+}
+
+/// The threads of a warp that go to banks at once.
+fn at_once(bytes: i128) -> usize {
+    (WARP as i128 * WORD / bytes.max(WORD)).max(1) as usize
+}
+
+/// How often threads that go to banks at once go to one.
+fn of_part(places: &[i128], bytes: i128) -> usize {
+    let words: HashSet<i128> = places
+        .iter()
+        .flat_map(|place| place * bytes / WORD..=(place * bytes + bytes - 1) / WORD)
+        .collect();
+    let mut banks = [0; WARP];
+    for word in words {
+        banks[word.rem_euclid(WARP as i128) as usize] += 1;
+    }
+    banks.into_iter().max().unwrap_or(0)
 }
 
 #[cfg(test)]

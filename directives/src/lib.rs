@@ -16,6 +16,7 @@
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
+//! | `guidance` | what a schedule costs, as numbers |
 //! | `bounds` | indices that are below the slice's length |
 //! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
 //! | `private` | variables that iterations hand on |
@@ -38,6 +39,7 @@ mod edge;
 mod emit;
 mod error;
 mod grid;
+mod guidance;
 mod integer;
 mod jam;
 mod kernel;
@@ -60,6 +62,7 @@ mod uniform;
 
 pub use affine::Known;
 pub use error::{DirectiveError, ScheduleError};
+pub use guidance::{AccessCost, Guidance, Occupancy, SectionCost};
 pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;

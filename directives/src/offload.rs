@@ -16,6 +16,7 @@ pub use kiln_jit_core::args::IntoArg;
 
 use crate::affine::Known;
 use crate::error::DirectiveError;
+use crate::guidance::Guidance;
 use crate::kernel::Scheduled;
 use crate::program::Program;
 use crate::schedule::Schedule;
@@ -36,6 +37,8 @@ pub struct Report {
     pub launches: Vec<Arc<Schedule>>,
     /// The kernels, in the order of their launches.
     pub kernels: Vec<Arc<Scheduled>>,
+    /// What the schedules cost, in the order of the launches.
+    pub guidance: Vec<Arc<Guidance>>,
 }
 
 /// A call of an `#[offload]` function.
@@ -73,6 +76,7 @@ impl<'j> Offload<'j> {
         let (kernel, schedule) = (&scheduled.scheduled, &scheduled.schedule);
         self.report.launches.push(schedule.clone());
         self.report.kernels.push(kernel.clone());
+        self.report.guidance.push(scheduled.guidance.clone());
         let Some(jit) = self.jit else {
             return Ok(());
         };
@@ -283,6 +287,7 @@ pub struct Ready {
     scheduled: Arc<Scheduled>,
     /// By parameter.
     touched: Arc<Vec<Touched>>,
+    guidance: Arc<Guidance>,
 }
 
 /// How many launches of a region are remembered as verified, and how many schedules.
@@ -360,9 +365,10 @@ impl Region {
         }
         let scheduled = made.kernels.entry(key).or_insert(scheduled).clone();
         let ready = Ready {
-            schedule,
             scheduled,
+            guidance: Arc::new(program.guidance(&schedule, known)?),
             touched: Arc::new(touched(program, known)?),
+            schedule,
         };
         made.verified.insert(launch, ready.clone());
         Ok(ready)
