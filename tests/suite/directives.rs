@@ -2,7 +2,7 @@
 
 use kiln::core::args::{Arg, IntoArg};
 use kiln::core::ir::{BinaryOp, Cursor, FuncId, Module, Value};
-use kiln::directives::{OverBlocks, Partition, Program, Schedule, Scheduled, marks};
+use kiln::directives::{Known, OverBlocks, Partition, Program, Schedule, Scheduled, marks};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -12,6 +12,7 @@ chapter![
     loops_of_figure_6,
     each_iteration_has_its_thread,
     chunks_are_of_whole_groups,
+    loops_of_one_turn,
     indices_of_all_integers,
     loops_that_count_down,
     bounds_of_outer_loops,
@@ -295,6 +296,49 @@ fn each_iteration_has_its_thread(jit: &Jit) -> Outcome {
                 check_owners(&got, partition, blocks, threads);
             }
         }
+    }
+    Ok(())
+}
+
+/// A kernel for launches in which each thread has one iteration, or one group of them, has no loop, and ends other launches.
+fn loops_of_one_turn(jit: &Jit) -> Outcome {
+    let program = Program::of(&DeviceFn::of::<stepped>()?)?;
+    let (blocks, threads) = (3, 4);
+    let ways = partitions()
+        .into_iter()
+        .flat_map(|partition| [(partition, 1), (partition, 2)]);
+    for (partition, jam) in ways {
+        let mut schedule = program.schedule(&[blocks], &[threads]);
+        schedule.loops[0].partition = partition;
+        schedule.loops[0].jam = (jam > 1).then_some(jam);
+        let of_blocks = partition.over_blocks.map_or(1, |_| blocks);
+        let of_threads = if partition.over_threads { threads } else { 1 };
+        let most = (of_blocks * of_threads * jam) as i32;
+        let numbers = [0, i128::from(most), 1].map(Known::Number);
+        let known = [&[Known::Nothing][..], &numbers].concat();
+        let scheduled = program.apply_for(&schedule, &known)?;
+        let text = scheduled.module().to_string();
+        // Iterations that fill no group have one.
+        assert!(jam > 1 || !text.contains("for %"), "{text}");
+        let launch = |n: i32| {
+            let mut out = jit.zeros::<u32>(most as usize + 1)?;
+            let args = [0, n, 1].map(IntoArg::into_arg).into();
+            run(jit, &scheduled, &tagged(&scheduled)?, &mut out, args)?;
+            out.to_vec()
+        };
+        for n in [0, 1, most - 1, most] {
+            let got = launch(n)?;
+            let (own, rest) = got.split_at(n as usize);
+            if jam == 1 {
+                check_owners(own, partition, blocks, threads);
+            }
+            assert!(own.iter().all(|&by| by > 0) && rest.iter().all(|&by| by == 0));
+        }
+        let error = launch(most + 1).expect_err("a thread has two").to_string();
+        assert!(
+            error.contains("is for launches in which they have no more"),
+            "{error}"
+        );
     }
     Ok(())
 }
