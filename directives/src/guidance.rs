@@ -14,7 +14,6 @@ use crate::error::DirectiveError;
 use crate::integer::Linear;
 use crate::program::Program;
 use crate::schedule::Schedule;
-use crate::section::sections;
 use crate::stage::Staged;
 use crate::transform::Transformed;
 
@@ -129,8 +128,8 @@ impl Program {
         let transformed = Transformed::of(self, schedule)?;
         let (program, schedule) = (&*transformed.program, &transformed.schedule);
         let edge = Edge::of(program, schedule);
-        let sections = sections(program, (schedule, &edge), known)?;
         let staged = Staged::of(program, (schedule, &edge), (known, &transformed.reduced))?;
+        let sections = staged.sections();
         let loads = sections.iter().flat_map(|section| &section.reads);
         let loads: BTreeSet<Inst> = loads.map(|read| read.load).collect();
         let accesses = Accesses::of(program, schedule)?;

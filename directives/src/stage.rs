@@ -101,6 +101,14 @@ impl Staged {
         Ok(staged)
     }
 
+    /// What is staged, in the order of the loops.
+    pub(crate) fn sections(&self) -> Vec<Section> {
+        let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
+        let mut sections: Vec<Section> = tiles.map(|tile| tile.section.clone()).collect();
+        sections.sort_by_key(Section::in_loop);
+        sections
+    }
+
     fn function(&mut self) -> &mut Function {
         &mut self.program.module.functions[self.program.kernel]
     }
