@@ -5,8 +5,6 @@
 //! guide, "Shared Memory"). Where a warp reads along a column of a box whose rows have 32 words, all come from one bank, one
 //! after the other; with a word more in each row each comes from its own.
 
-use std::collections::HashSet;
-
 use crate::section::{Ranging, Read, Section};
 
 /// Threads of a warp, and banks.
@@ -21,20 +19,32 @@ pub(crate) fn padding(section: &Section, threads: &[u32]) -> i128 {
         return 0;
     }
     let most = WARP as i128 * WORD / section.element_bytes.clamp(1, WORD);
-    let turns = (0..most).map(|padding| (turns(section, threads, padding), padding));
-    turns.min().map_or(0, |(_, padding)| padding)
+    let mut best = (usize::MAX, 0);
+    for padding in 0..most {
+        let (turns, least) = turns(section, threads, padding);
+        if turns < best.0 {
+            best = (turns, padding);
+        }
+        if turns == least {
+            break;
+        }
+    }
+    best.1
 }
 
-/// How often the warps of a block go to a bank, for each read of a section and for the first elements that are copied.
-pub(crate) fn turns(section: &Section, threads: &[u32], padding: i128) -> usize {
+/// How often the warps of a block go to a bank, for each read of a section and for the first elements that are copied; and
+/// how often they would without conflicts.
+fn turns(section: &Section, threads: &[u32], padding: i128) -> (usize, usize) {
     let pitches = section.pitches(padding);
     let count: usize = threads.iter().map(|&extent| extent as usize).product();
-    let mut turns = 0;
+    let (mut turns, mut least) = (0, 0);
     let mut add = |place: &dyn Fn(usize) -> Option<i128>| {
         for first in (0..count).step_by(WARP) {
             let lanes = first..count.min(first + WARP);
             let places: Vec<i128> = lanes.filter_map(place).collect();
             turns += of_warp(&places, section.element_bytes);
+            least += places.len().div_ceil(at_once(section.element_bytes))
+                * words_of(section.element_bytes);
         }
     };
     for read in &section.reads {
@@ -49,7 +59,7 @@ pub(crate) fn turns(section: &Section, threads: &[u32], padding: i128) -> usize 
         }
         (rest == 0).then_some(sum)
     });
-    turns
+    (turns, least)
 }
 
 /// The place in shared memory of what a thread reads, with all else that ranges at its first turn; none if it reads nothing.
@@ -104,12 +114,19 @@ fn at_once(bytes: i128) -> usize {
     (WARP as i128 * WORD / bytes.max(WORD)).max(1) as usize
 }
 
+/// How often threads that go to banks at once go to one at least: for elements of more bytes than all banks give at a time.
+fn words_of(bytes: i128) -> usize {
+    (bytes.div_euclid(WARP as i128 * WORD)).max(1) as usize
+}
+
 /// How often threads that go to banks at once go to one.
 fn of_part(places: &[i128], bytes: i128) -> usize {
-    let words: HashSet<i128> = places
+    let words = places
         .iter()
-        .flat_map(|place| place * bytes / WORD..=(place * bytes + bytes - 1) / WORD)
-        .collect();
+        .flat_map(|place| place * bytes / WORD..=(place * bytes + bytes - 1) / WORD);
+    let mut words: Vec<i128> = words.collect();
+    words.sort_unstable();
+    words.dedup();
     let mut banks = [0; WARP];
     for word in words {
         banks[word.rem_euclid(WARP as i128) as usize] += 1;
