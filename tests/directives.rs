@@ -930,9 +930,9 @@ fn guards_at_the_edge_are_around_what_is_seen() -> kiln::Result<()> {
         }
     }
     expect![[r#"
-        2 loops, 4 stores, 8 ifs
-        2 loops, 4 stores, 8 ifs
-        1 loops, 4 stores, 9 ifs
+        2 loops, 4 stores, 6 ifs
+        2 loops, 4 stores, 6 ifs
+        1 loops, 4 stores, 7 ifs
         2 loops, 5 stores, 0 ifs
         2 loops, 5 stores, 0 ifs
         1 loops, 5 stores, 1 ifs

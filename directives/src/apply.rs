@@ -17,7 +17,7 @@ use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
 use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
-use crate::once::{Once, once};
+use crate::once::{Once, always_entered, once};
 use crate::program::Program;
 use crate::schedule::{LoopSchedule, Partition, Schedule};
 use crate::stage::{Staged, for_arguments};
@@ -116,7 +116,10 @@ fn rewritten(
         once: HashSet::new(),
     };
     rewrite.region(body, Levels::default(), None)?;
-    rewrite.jammed()
+    let mut module = rewrite.jammed()?;
+    let function = &mut module.functions[program.kernel];
+    always_entered(function, function.body);
+    Ok(module)
 }
 
 /// Refuses a schedule of another program.

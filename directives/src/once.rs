@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use kiln_jit_core::ir::{Inst, Region};
+use kiln_jit_core::ir::{Constant, Control, Function, Inst, Region};
 
 use crate::affine::{Affine, Known};
 use crate::apply::Levels;
@@ -33,6 +33,28 @@ pub(crate) fn once(program: &Program, schedule: &Schedule, known: &[Known]) -> H
     };
     search.region(program.function().body, Levels::default());
     search.found
+}
+
+/// Puts what an `if` holds in its place where the condition is known to hold: a loop of one turn that each thread has.
+pub(crate) fn always_entered(function: &mut Function, region: Region) {
+    let insts = std::mem::take(&mut function.regions[region].insts);
+    let mut list = Vec::with_capacity(insts.len());
+    for inst in insts {
+        for inner in function.insts[inst].data.regions() {
+            always_entered(function, inner);
+        }
+        match function.insts[inst].data.control() {
+            Control::If {
+                cond,
+                then_region,
+                else_region: None,
+            } if function.constant(cond) == Some(Constant::Bool(true)) => {
+                list.append(&mut function.regions[then_region].insts);
+            }
+            _ => list.push(inst),
+        }
+    }
+    function.regions[region].insts = list;
 }
 
 struct Search<'a, 'p> {
