@@ -45,6 +45,8 @@ mod occupancy;
 mod order;
 #[path = "cuda_driver/pool.rs"]
 mod pool;
+#[path = "cuda_driver/primary.rs"]
+mod primary;
 #[path = "cuda_driver/reset.rs"]
 mod reset;
 #[path = "cuda_driver/rows.rs"]

@@ -164,6 +164,8 @@ fn memory_that_is_known_is_refused() {
 fn a_context_is_adopted_and_left_alone() {
     let fake = Fake::new();
     let driver = fake.open().expect("a driver");
+    // The process has a reference of its own from here on.
+    drop(CudaContext::with_driver(driver, 0).expect("a context"));
     let own = CudaContext::with_driver(driver, 0).expect("a context");
     let before = fake.ledger();
     {

@@ -224,6 +224,8 @@ fn awaited<F: Future>(task: F) -> F::Output {
 #[test]
 fn the_end_of_a_context_does_not_wait() {
     let fake = Fake::new();
+    // The process keeps this one's reference, so that the next one's would be released.
+    drop(context(&fake));
     let context = context(&fake);
     context.set_wait_limit(Some(LIMIT));
     fake.set_busy(true);

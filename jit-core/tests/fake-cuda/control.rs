@@ -38,12 +38,14 @@ pub extern "C" fn fake_busy(busy: bool) {
     with(|s| s.busy = busy);
 }
 
-/// Forgets everything, including this thread's current context.
+/// Forgets everything, including this thread's current context, but the references to contexts that the process keeps.
 #[unsafe(no_mangle)]
 pub extern "C" fn fake_reset() {
+    let kept = with(|s| std::mem::take(&mut s.retained));
     *STATE
         .lock()
         .unwrap_or_else(|poisoned| poisoned.into_inner()) = None;
+    with(|s| s.retained = kept.into_iter().map(|(device, count)| (device, count.min(1))).collect());
     CURRENT.set(0);
 }
 
@@ -154,7 +156,8 @@ pub unsafe extern "C" fn fake_links(out: *mut [u64; 2]) {
     unsafe { *out = with(|s| [s.linked, s.links.len() as u64]) };
 }
 
-/// Allocations, pinned allocations, modules, streams, events, retained contexts.
+/// Allocations, pinned allocations, modules, streams, events, references to primary contexts beyond the one of each device
+/// that a process keeps.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn fake_ledger(out: *mut [u64; 6]) {
     let ledger = with(|s| {
@@ -164,7 +167,7 @@ pub unsafe extern "C" fn fake_ledger(out: *mut [u64; 6]) {
             s.modules.len() as u64,
             s.streams.len() as u64,
             s.events.len() as u64,
-            s.retained as u64,
+            s.retained.values().map(|count| count.saturating_sub(1)).sum(),
         ]
     });
     // SAFETY: the test passes a live array.

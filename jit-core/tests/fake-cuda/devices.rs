@@ -154,7 +154,7 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: 
         if s.compute_mode == 2 {
             return 46;
         }
-        s.retained += 1;
+        *s.retained.entry(device).or_default() += 1;
         // SAFETY: the caller's pointer is live.
         unsafe { *context = CONTEXT + s.resets * 0x100 + device as usize };
         0
@@ -162,9 +162,14 @@ pub unsafe extern "C" fn cuDevicePrimaryCtxRetain(context: *mut Handle, device: 
 }
 
 #[unsafe(no_mangle)]
-pub extern "C" fn cuDevicePrimaryCtxRelease_v2(_: c_int) -> Code {
+pub extern "C" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> Code {
     call("cuDevicePrimaryCtxRelease_v2", false, |s| {
-        s.retained -= 1;
+        let count = s.retained.entry(device).or_default();
+        if *count == 0 {
+            s.order.found("a primary context is released that nobody has");
+            return 201;
+        }
+        *count -= 1;
         0
     })
 }

@@ -87,7 +87,8 @@ struct State {
     /// Cooperative launches, and questions for the best block.
     cooperative: u64,
     asked_for_block: u64,
-    retained: i64,
+    /// References to each device's primary context.
+    retained: BTreeMap<c_int, u64>,
     /// How often a primary context was reset; the handles from before are nobody's.
     resets: usize,
     next: Handle,

@@ -74,6 +74,7 @@ pub(crate) struct Ledger {
     pub(crate) modules: u64,
     pub(crate) streams: u64,
     pub(crate) events: u64,
+    /// References to primary contexts beyond the one of each device that a process keeps.
     pub(crate) contexts: u64,
 }
 

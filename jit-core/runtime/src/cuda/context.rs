@@ -6,6 +6,7 @@
 //! process in an inconsistent state").
 
 mod adopted;
+mod primary;
 mod reset;
 
 use std::fmt;
@@ -29,11 +30,11 @@ use super::table::{Code, Table};
 use super::waiting::Waiting;
 use crate::forked::Process;
 
-/// A device's primary context, retained for as long as this object lives.
+/// A device's primary context, which lives on when this object is dropped, until the process ends.
 ///
 /// Usable from any thread. Two objects for the same device share the device's one primary context,
 /// but not the record of allocations. Memory that was not freed before the object is dropped stays
-/// allocated until the process ends or the primary context is released by everybody.
+/// allocated until the process ends or the primary context is begun anew.
 pub struct CudaContext {
     pub(super) driver: &'static Driver,
     device: sys::CUdevice,
@@ -97,7 +98,7 @@ impl CudaContext {
         ordinal: u32,
     ) -> Result<Arc<CudaContext>, DriverError> {
         let (device, info) = device_of(driver, ordinal)?;
-        let handle = retain_primary(driver, device, &info)?;
+        let handle = primary::retain(driver, device, &info)?;
         CudaContext::of_handle(driver, device, handle, None, info)
     }
 
@@ -297,6 +298,13 @@ impl CudaContext {
         }
     }
 
+    /// Gives the process this one's reference to the primary context, without a call, unless it has none.
+    fn leave_to_process(&self) {
+        if self.adopted.is_none() && !self.was_reset() {
+            primary::keep(&self.driver.table, self.device);
+        }
+    }
+
     /// Notes that streams other than stream 0 are in use.
     pub(super) fn note_stream(&self) {
         self.has_streams.store(true, Relaxed);
@@ -306,9 +314,12 @@ impl CudaContext {
 impl Drop for CudaContext {
     fn drop(&mut self) {
         let table = &self.driver.table;
-        if self.process.is_parent() || self.is_overdue() {
-            // It is the parent's; or whatever is released here would wait for a kernel that may never end.
+        if self.process.is_parent() {
             return;
+        }
+        if self.is_overdue() {
+            // Whatever is released here would wait for a kernel that may never end.
+            return self.leave_to_process();
         }
         let mut previous: sys::CUcontext = ptr::null_mut();
         if self.poison.get().is_none() {
@@ -322,9 +333,11 @@ impl Drop for CudaContext {
             // SAFETY: it was the thread's current context a moment ago.
             let _ = unsafe { (table.cuCtxSetCurrent)(previous) };
         }
-        if self.poison.get().is_none() && self.adopted.is_none() {
-            // SAFETY: retained once in `with_driver`, released once here.
-            let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
+        if self.poison.get().is_some() {
+            self.leave_to_process();
+        } else if self.adopted.is_none() {
+            // SAFETY: retained once in `with_driver`, given away once here.
+            unsafe { primary::keep_or_release(table, self.device) };
         }
     }
 }
@@ -348,37 +361,6 @@ fn device_of(
     driver.check("cuDeviceGet", code)?;
     let info = DeviceInfo::query(driver, device, ordinal)?;
     Ok((device, info))
-}
-
-/// Retains the primary context, with refusals told apart.
-fn retain_primary(
-    driver: &'static Driver,
-    device: sys::CUdevice,
-    info: &DeviceInfo,
-) -> Result<sys::CUcontext, DriverError> {
-    let mut handle: sys::CUcontext = ptr::null_mut();
-    // SAFETY: `handle` outlives the call; `device` came from `cuDeviceGet`.
-    let code = unsafe { (driver.table.cuDevicePrimaryCtxRetain)(&mut handle, device) };
-    match code {
-        2 => Err(DriverError::OutOfMemory {
-            call: "cuDevicePrimaryCtxRetain",
-            asked: 0,
-            free: None,
-            total: info.total_memory,
-            used: 0,
-            pooled: 0,
-        }),
-        46 | 101 | 102 | 800 | 805..=810 => Err(DriverError::DeviceUnavailable {
-            ordinal: info.ordinal,
-            device: info.name.clone(),
-            compute_mode: info.compute_mode,
-            code: driver.describe(code),
-        }),
-        _ => {
-            driver.check("cuDevicePrimaryCtxRetain", code)?;
-            Ok(handle)
-        }
-    }
 }
 
 /// Whether the driver accepts no more work in this context, or at all, after this code.

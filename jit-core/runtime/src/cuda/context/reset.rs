@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{CudaContext, is_fatal};
+use super::{CudaContext, is_fatal, primary};
 use crate::cuda::Driver;
 use crate::cuda::error::DriverError;
 
@@ -46,7 +46,7 @@ impl CudaContext {
         }
         self.was_reset.store(true, Relaxed);
         // SAFETY: retained once in `with_driver`; a poisoned context is not released when it is dropped.
-        let _ = unsafe { (table.cuDevicePrimaryCtxRelease_v2)(self.device) };
+        unsafe { primary::release_all(table, self.device) };
         CudaContext::open_again(self.driver, ordinal)
     }
 
