@@ -146,6 +146,8 @@ fn refusals(module: &Module) -> Vec<String> {
         let why = assembled.err()?;
         Some(format!("{} for sm_{sm}: {why}", module.name))
     };
-    let in_turn = fitting.into_iter().filter(|(place, _)| all || *place == turn);
+    let in_turn = fitting
+        .into_iter()
+        .filter(|(place, _)| all || *place == turn);
     in_turn.filter_map(refusal).collect()
 }

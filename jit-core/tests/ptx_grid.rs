@@ -344,7 +344,11 @@ fn atomics() {
 fn atomics_of_words() {
     let mut cells = Vec::new();
     let value = Operand::Vector(Scalar::U64, 2);
-    for space in [AddressSpace::Generic, AddressSpace::Global, AddressSpace::Shared] {
+    for space in [
+        AddressSpace::Generic,
+        AddressSpace::Global,
+        AddressSpace::Shared,
+    ] {
         for ordering in Ordering::ALL {
             for scope in Scope::ALL {
                 let ptr = Operand::PointerToPair(space);

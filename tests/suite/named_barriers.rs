@@ -46,7 +46,9 @@ fn one_warp_produces_what_others_consume(jit: &Jit) -> Outcome {
         let mut sums = jit.zeros::<u32>(2 * 96)?;
         produce.launch(jit, (2, 128), rounds, &mut sums)?;
         let sum = |lane: u32| {
-            (0..rounds).fold(0u32, |sum, round| sum.wrapping_mul(3) + round * 100 + 31 - lane)
+            (0..rounds).fold(0u32, |sum, round| {
+                sum.wrapping_mul(3) + round * 100 + 31 - lane
+            })
         };
         let wanted: Vec<u32> = (0..2 * 96).map(|i| sum(i % 32)).collect();
         assert_eq!(sums.to_vec()?, wanted, "{rounds} rounds");
@@ -135,7 +137,11 @@ fn some_end(x: &mut [u32]) {
     }
     if thread < 32 || thread >= 64 {
         barrier_sync(2, 64);
-        x[thread] = values[if thread < 32 { 64 + thread % 8 } else { thread - 64 }];
+        x[thread] = values[if thread < 32 {
+            64 + thread % 8
+        } else {
+            3 * thread - 191
+        }];
     } else {
         x[thread] = 5;
     }
@@ -148,7 +154,7 @@ fn ended_lanes_and_incomplete_warps_count_as_warps(jit: &Jit) -> Outcome {
         0..32 if i % 3 == 0 => 0,
         0..32 => 1064 + i % 8,
         32..64 => 5,
-        _ => 1000 + i - 64,
+        _ => 1000 + 3 * i - 191,
     };
     assert_eq!(x.to_vec()?, (0..72).map(wanted).collect::<Vec<_>>());
     Ok(())

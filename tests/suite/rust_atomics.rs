@@ -818,7 +818,10 @@ fn change_words(cells: &mut [U64x2], seen: &mut [U64x2], next: &mut [u64]) {
 fn words_of_16_bytes(jit: &Jit) -> Outcome {
     let start = U64x2::new(u64::MAX, 0);
     let mut cells = jit.upload(&[U64x2::ZERO, start, start, U64x2::ZERO])?;
-    let (mut seen, mut next) = (jit.zeros::<U64x2>(ALL as usize)?, jit.zeros::<u64>(ALL as usize)?);
+    let (mut seen, mut next) = (
+        jit.zeros::<U64x2>(ALL as usize)?,
+        jit.zeros::<u64>(ALL as usize)?,
+    );
     change_words.launch(jit, (BLOCKS, THREADS), &mut cells, &mut seen, &mut next)?;
     if matches!(super::targets::architecture_of(jit), 1..90) {
         return Ok(());
@@ -826,7 +829,11 @@ fn words_of_16_bytes(jit: &Jit) -> Outcome {
     let (cells, seen, next) = (cells.to_vec()?, seen.to_vec()?, next.to_vec()?);
     assert_eq!([cells[0], cells[3]], [U64x2::ZERO; 2]);
     // What was there first, what all have seen and what is left are all there was.
-    let mut all: Vec<[u64; 2]> = seen.iter().chain([&cells[1]]).map(|v| v.to_array()).collect();
+    let mut all: Vec<[u64; 2]> = seen
+        .iter()
+        .chain([&cells[1]])
+        .map(|v| v.to_array())
+        .collect();
     all.sort_unstable();
     let mut wanted: Vec<[u64; 2]> = (0..u64::from(ALL)).map(|i| [i, !i << 32]).collect();
     wanted.push(start.to_array());
@@ -893,7 +900,8 @@ fn every_vector(
         if atomic_cas(&mut ints[0], I32x4::new(9, 8, 7, 6), mine) == I32x4::new(9, 8, 7, 6) {
             atomic_add(&mut swapped[0], 1);
         }
-        if atomic_cas(&mut words[0], U32x4::new(9, 8, 7, 5), U32x4::ZERO) == U32x4::new(9, 8, 7, 5) {
+        if atomic_cas(&mut words[0], U32x4::new(9, 8, 7, 5), U32x4::ZERO) == U32x4::new(9, 8, 7, 5)
+        {
             atomic_add(&mut swapped[0], 10);
         }
     }
@@ -924,7 +932,10 @@ fn words_of_every_vector(jit: &Jit) -> Outcome {
     wanted.push(0.5f32.to_bits());
     wanted.sort_unstable();
     assert_eq!(seen, wanted);
-    assert_eq!((swapped.to_vec()?[0], words.to_vec()?[0]), (1, U32x4::new(9, 8, 7, 6)));
+    assert_eq!(
+        (swapped.to_vec()?[0], words.to_vec()?[0]),
+        (1, U32x4::new(9, 8, 7, 6))
+    );
     let ints = ints.to_vec()?[0];
     assert!(ints.x < COUNT as i32 && ints.y == -1, "{ints:?}");
     Ok(())
@@ -940,9 +951,13 @@ fn words_in_the_builder(jit: &Jit) -> Outcome {
         let order = (IrOrdering::AcquireRelease, Scope::Device);
         let change = || {
             let old = pairs.at(0).atomic_exchange(pairs.at(1).get());
-            let found = pairs.at(0).atomic_cas_with(pairs.at(1).get(), old, order.0, order.1);
+            let found = pairs
+                .at(0)
+                .atomic_cas_with(pairs.at(1).get(), old, order.0, order.1);
             pairs.at(2).set(found);
-            quads.at(1).set(quads.at(0).atomic_cas(quads.at(0).get(), quads.at(2).get()));
+            quads
+                .at(1)
+                .set(quads.at(0).atomic_cas(quads.at(0).get(), quads.at(2).get()));
         };
         let sm = k.target_sm();
         k.if_(sm.eq(0) | sm.ge(90), change);
@@ -952,7 +967,11 @@ fn words_in_the_builder(jit: &Jit) -> Outcome {
     let mut quads = jit.upload(&[U32x4::splat(5), U32x4::ZERO, U32x4::new(1, 2, 3, 4)])?;
     jit.launch(&kernel, 1, 1, args!(&mut pairs, &mut quads))?;
     assert_eq!(pairs.to_vec()?, [one, two, two]);
-    let wanted = [U32x4::new(1, 2, 3, 4), U32x4::splat(5), U32x4::new(1, 2, 3, 4)];
+    let wanted = [
+        U32x4::new(1, 2, 3, 4),
+        U32x4::splat(5),
+        U32x4::new(1, 2, 3, 4),
+    ];
     assert_eq!(quads.to_vec()?, wanted);
     Ok(())
 }

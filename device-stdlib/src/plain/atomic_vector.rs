@@ -34,7 +34,13 @@ macro_rules! sums {
 sums! { F16x2 BF16x2 F32x2 F32x4 F64x2 I32x4 U32x4 U64x2 }
 
 const PAIR: TypePattern = TypePattern::Vector(
-    &TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64, Scalar::U64]),
+    &TypePattern::OneOf(&[
+        Scalar::F16,
+        Scalar::BF16,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::U64,
+    ]),
     2,
 );
 const QUAD: TypePattern = TypePattern::Vector(

@@ -65,7 +65,11 @@ impl<C: Checker> Runner<'_, C> {
             (None, None) => Ok(None),
         };
         let ticket = arrived.map_err(|what| {
-            self.error(Trouble::Named(what), at, &self.position(block, first + lane as u32))
+            self.error(
+                Trouble::Named(what),
+                at,
+                &self.position(block, first + lane as u32),
+            )
         })?;
         let number = mine.map_or(0, |mine| mine.number);
         let has_to_see = mine.is_some_and(|mine| mine.waits);

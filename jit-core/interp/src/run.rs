@@ -9,8 +9,8 @@ use kiln_ir::{Ordering, ThreadPosition, WARP_LANES};
 use super::check::{AtomicAccess, Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
 use super::memory::{Arena, Memory, Refused, WORD_PAIR, many};
-use super::ops::{Op, OpIndex, Reg, number};
 use super::named;
+use super::ops::{Op, OpIndex, Reg, number};
 use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
@@ -686,7 +686,12 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     #[cold]
-    pub(super) fn error(&self, trouble: Trouble, pc: OpIndex, position: &ThreadPosition) -> InterpretError {
+    pub(super) fn error(
+        &self,
+        trouble: Trouble,
+        pc: OpIndex,
+        position: &ThreadPosition,
+    ) -> InterpretError {
         let kernel = self.program.name.clone();
         let line = self.program.lines[pc as usize] as usize;
         let location = self.program.locations[line].clone();

@@ -152,7 +152,7 @@ pub(super) const SHARED: &[Case] = &[
                 match wrong {
                     true => k.barrier_arrive(1, 64),
                     false => k.barrier_sync(1, 64),
-                };
+                }
                 out.at(i).set(tile.at(i - 32));
             });
         },

@@ -233,7 +233,8 @@ pub(super) trait Has {
                     .to_owned(),
             ),
             _ => Err(
-                "there are no atomics of 16 bytes here; put what changes together into 8 bytes".to_owned(),
+                "there are no atomics of 16 bytes here; put what changes together into 8 bytes"
+                    .to_owned(),
             ),
         }
     }

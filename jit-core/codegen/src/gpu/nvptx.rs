@@ -202,7 +202,7 @@ impl Dialect for PtxTarget {
         ordered(at, &change, operands, order).map(Some)
     }
 
-    /// `atom.<order>.<scope>.<space>.cas.b128` and `.exch.b128` (PTX ISA, "atom": from 8.3 on, of sm_90). Which of
+    /// `atom.<order>.<scope>.<space>.cas.b128` and `.exch.b128` (PTX ISA, "atom": from 8.4 on, of sm_90). Which of
     /// them LLVM writes by itself loses its ordering, as with other sizes.
     fn atomic_of_words<'ctx>(
         &self,

@@ -74,10 +74,10 @@ impl LlvmIsa for PtxIsa {
 }
 
 /// The PTX version to write: that of the target, unless the kernel has what only a later one has (PTX ISA, "atom": of 16
-/// bytes from 8.3 on). A driver that does not know it says so when the kernel is loaded.
+/// bytes from 8.3 on, and of system scope from 8.4 on). A driver that does not know it says so when the kernel is loaded.
 pub(super) fn ptx_version(target: PtxTarget, legal: &Legal) -> u32 {
     match legal.changes_word_pairs() {
-        true => target.ptx.max(83),
+        true => target.ptx.max(84),
         false => target.ptx,
     }
 }

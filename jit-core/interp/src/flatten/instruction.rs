@@ -402,7 +402,8 @@ impl<'m> Flattener<'m> {
                             return Err(self.unverified("a named barrier without its numbers"));
                         };
                         self.program.has_releases = true;
-                        let (number, threads) = (self.reg(frame, number)?, self.reg(frame, threads)?);
+                        let (number, threads) =
+                            (self.reg(frame, number)?, self.reg(frame, threads)?);
                         self.push(Op::NamedBarrier {
                             number,
                             threads,

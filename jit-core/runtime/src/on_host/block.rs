@@ -253,7 +253,9 @@ impl Block {
                 (State::Named(mine), Some(other)) if mine == other => {}
                 (State::Named(_), Some(_)) => {
                     let name = self.name(warp.start);
-                    return Err(format!("lanes of the warp of {name} come to different named barriers"));
+                    return Err(format!(
+                        "lanes of the warp of {name} come to different named barriers"
+                    ));
                 }
                 _ => return Ok(()),
             }
@@ -360,7 +362,9 @@ impl Block {
         };
         let mut parts = vec!["threads wait for each other in vain".to_owned()];
         if let Some((_, name)) = at(|s| matches!(s, State::Named(_))) {
-            parts.push(format!("{name} at a named barrier, to which not all lanes of its warp come"));
+            parts.push(format!(
+                "{name} at a named barrier, to which not all lanes of its warp come"
+            ));
         }
         if let Some((thread, name)) = at(|s| matches!(s, State::Arrived(_)))
             && let State::Arrived(ticket) = self.states[thread]

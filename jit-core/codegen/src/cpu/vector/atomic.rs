@@ -329,7 +329,11 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
     }
 
     /// An exchange of 16 bytes, or of two operands a compare-and-swap, where nobody comes between.
-    fn swap_in_turn(&self, at: PointerValue<'ctx>, operands: &[BasicValueEnum<'ctx>]) -> Built<'ctx> {
+    fn swap_in_turn(
+        &self,
+        at: PointerValue<'ctx>,
+        operands: &[BasicValueEnum<'ctx>],
+    ) -> Built<'ctx> {
         let whole = self.emit.context.i128_type().into();
         let old = self.emit.load(whole, at, WORD_PAIR_ALIGN, false)?;
         let new = match *operands {

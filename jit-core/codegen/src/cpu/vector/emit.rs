@@ -273,7 +273,10 @@ impl<'ctx> Emit<'_, 'ctx> {
 
     /// Two words as one number of 128 bits, the low one first.
     pub(super) fn of_halves(&self, [low, high]: [BasicValueEnum<'ctx>; 2]) -> Built<'ctx> {
-        let (low, high) = (self.resize(low, 128, false)?, self.resize(high, 128, false)?);
+        let (low, high) = (
+            self.resize(low, 128, false)?,
+            self.resize(high, 128, false)?,
+        );
         let high = self.binary(InstructionOpcode::Shl, high, self.int_like(64, high))?;
         self.or(low, high)
     }
@@ -284,7 +287,10 @@ impl<'ctx> Emit<'_, 'ctx> {
         whole: BasicValueEnum<'ctx>,
     ) -> Result<[BasicValueEnum<'ctx>; 2], BackendError> {
         let high = self.binary(InstructionOpcode::LShr, whole, self.int_like(64, whole))?;
-        Ok([self.resize(whole, 64, false)?, self.resize(high, 64, false)?])
+        Ok([
+            self.resize(whole, 64, false)?,
+            self.resize(high, 64, false)?,
+        ])
     }
 
     /// The complement of all bits.

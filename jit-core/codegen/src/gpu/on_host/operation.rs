@@ -66,13 +66,11 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
         Meaning::Pure(_)
         | Meaning::Position(_)
         | Meaning::Warp(_)
-        | Meaning::NamedBarrier { .. } => {
-            Some(Operation::Row(RowCall {
-                row,
-                scalar,
-                params,
-            }))
-        }
+        | Meaning::NamedBarrier { .. } => Some(Operation::Row(RowCall {
+            row,
+            scalar,
+            params,
+        })),
         Meaning::Body(_) | Meaning::Grid => None,
     }
 }
@@ -140,7 +138,10 @@ fn atomic(template: &str) -> Option<Operation> {
         _ => (Change::Modify(modification(operation)?), "$0, [$1], $2;"),
     };
     let element = Element::named(ty)?;
-    let swaps = matches!(change, Change::CompareAndSwap | Change::Modify(AtomicOp::Exchange));
+    let swaps = matches!(
+        change,
+        Change::CompareAndSwap | Change::Modify(AtomicOp::Exchange)
+    );
     (operands == wanted && (swaps || element.bits <= u64::BITS))
         .then_some(Operation::Atomic(change, element))
 }
