@@ -91,7 +91,7 @@ fn main() -> ExitCode {
 fn measure(options: &Options) -> kiln::Result<()> {
     let mut report = Report::new("math");
     if options.compile {
-        compile::first_uses(&mut report)?;
+        compile::first_uses(&mut report, &options.filter)?;
         report.print();
         return Ok(());
     }

@@ -219,6 +219,7 @@ pub mod prelude {
     pub use kiln_device_stdlib::integer::Integer;
     pub use kiln_device_stdlib::integer::words::*;
     pub use kiln_device_stdlib::math::Math;
+    pub use kiln_device_stdlib::named_barrier::*;
     pub use kiln_device_stdlib::number::{Number, Signed};
     pub use kiln_device_stdlib::plain::assumption::*;
     pub use kiln_device_stdlib::plain::atomic::*;
@@ -239,7 +240,9 @@ pub mod prelude {
     pub use kiln_jit_core::jit::{Jit, JitOptions};
     pub use kiln_jit_core::launch::{Dim3, LaunchConfig, grid_for};
     pub use kiln_jit_core::runtime::{Buffer, Device, DeviceKind, Part};
-    pub use kiln_jit_core::value::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, KernelType, U32x4};
+    pub use kiln_jit_core::value::{
+        BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, KernelType, U32x4, U64x2,
+    };
     pub use kiln_jit_core::view::{IntoView, KernelView, ToKernel, ToSlice, ToSliceMut};
     pub use kiln_kernel_macro::{KernelType, KernelView, device_fn, kernel};
 }

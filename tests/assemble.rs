@@ -125,8 +125,12 @@ fn refusals(module: &Module) -> Vec<String> {
     }
     let hooks = kiln::hooks::standard();
     let ptxas = std::env::var_os("KILN_PTXAS");
+    // A kernel that asks for its architecture has been answered that it is on a CPU, which has all.
+    let oldest = if module.changes_word_pairs() { 90 } else { 0 };
+    let numbered = ARCHITECTURES.into_iter().enumerate();
+    let fitting: Vec<(usize, u32)> = numbered.filter(|&(_, sm)| sm >= oldest).collect();
     // Which of them, a kernel's name says.
-    let turn = module.name.len() % ARCHITECTURES.len();
+    let turn = fitting[module.name.len() % fitting.len()].0;
     let all = std::env::var_os("KILN_ASSEMBLE_ALL").is_some();
     let refusal = |(place, sm): (usize, u32)| {
         let target = Target::Ptx(PtxTarget::for_sm(sm));
@@ -142,7 +146,8 @@ fn refusals(module: &Module) -> Vec<String> {
         let why = assembled.err()?;
         Some(format!("{} for sm_{sm}: {why}", module.name))
     };
-    let numbered = ARCHITECTURES.into_iter().enumerate();
-    let in_turn = numbered.filter(|(place, _)| all || *place == turn);
+    let in_turn = fitting
+        .into_iter()
+        .filter(|(place, _)| all || *place == turn);
     in_turn.filter_map(refusal).collect()
 }

@@ -61,20 +61,23 @@ const SPECIAL: &[Function] = &[
 ];
 
 /// Reports what each function adds to a kernel that adds its two arguments, in `f32` and in `f64`.
-pub fn first_uses(report: &mut Report) -> kiln::Result<()> {
+pub fn first_uses(report: &mut Report, filter: &str) -> kiln::Result<()> {
     let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
     let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
-    functions::<f32>(&jit, report, "f32")?;
-    functions::<f64>(&jit, report, "f64")
+    functions::<f32>(&jit, report, ("f32", filter))?;
+    functions::<f64>(&jit, report, ("f64", filter))
 }
 
 fn functions<T: KernelType + Default>(
     jit: &Jit,
     report: &mut Report,
-    ty: &str,
+    (ty, filter): (&str, &str),
 ) -> kiln::Result<()> {
     for (functions, goal) in [(ELEMENTARY, ELEMENTARY_MS), (SPECIAL, SPECIAL_MS)] {
         for &(name, function) in functions {
+            if !format!("{name}_{ty}").contains(filter) {
+                continue;
+            }
             let kernels = [
                 kernel::<T>("without", |x, y| x + y)?,
                 kernel::<T>(name, |x, y| function(x, y) + x + y)?,
@@ -116,6 +119,15 @@ fn milliseconds<T: KernelType + Default>(
     for run in 0..=RUNS {
         for (kernel, times) in kernels.iter().zip(&mut times) {
             let inspection = jit.inspect(kernel, args!(&x, &x, &mut out))?;
+            if run == RUNS && std::env::var_os("STAGES").is_some() {
+                for (stage, took) in inspection.timings() {
+                    println!("{} {}: {took:?}", kernel.name(), stage.name());
+                }
+                for hook in inspection.hooks() {
+                    println!("   {} {:?}", hook.hook, hook.took);
+                }
+                println!("{}", inspection.ptx()?);
+            }
             let total: std::time::Duration = inspection.timings().map(|(_, took)| took).sum();
             if run > 0 {
                 times.push(total.as_secs_f64() * 1e3);

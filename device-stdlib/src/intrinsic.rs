@@ -8,7 +8,7 @@ use kiln_jit_core::front::macros::{Callable, Front, Operand};
 use kiln_jit_core::ir::{
     AddressSpace, Effects, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern,
 };
-use kiln_jit_core::value::{BF16x2, DeviceType, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
+use kiln_jit_core::value::{BF16x2, DeviceType, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4, U64x2};
 
 /// Functions that are one operation: an instruction that Kiln has no name for, or a register.
 ///
@@ -474,7 +474,7 @@ macro_rules! vectors {
         }
     )*};
 }
-vectors! { F16x2: F16 2; BF16x2: BF16 2; F32x2: F32 2; F32x4: F32 4; F64x2: F64 2; I32x4: I32 4; U32x4: U32 4; }
+vectors! { F16x2: F16 2; BF16x2: BF16 2; F32x2: F32 2; F32x4: F32 4; F64x2: F64 2; I32x4: I32 4; U32x4: U32 4; U64x2: U64 2; }
 
 impl<T: RowType, const N: usize> RowType for [T; N] {
     const FIRST: TypePattern = TypePattern::Array(&T::FIRST, N as u64);

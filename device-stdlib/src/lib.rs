@@ -15,6 +15,7 @@
 //! | [`vector`] | short vectors, read and written in one access |
 //! | [`cache`] | accesses with cache hints, prefetches |
 //! | [`barrier`] | barriers at which the threads of a block vote |
+//! | [`named_barrier`] | barriers of some warps of a block |
 //! | [`group`] | groups of threads, and what they compute together: reductions, running sums |
 //! | [`plain`] | all of it as ordinary Rust, for `#[kernel]` functions |
 //!
@@ -39,6 +40,7 @@ pub mod index;
 pub mod integer;
 pub mod intrinsic;
 pub mod math;
+pub mod named_barrier;
 pub mod number;
 pub mod plain;
 pub mod random;
@@ -88,6 +90,7 @@ pub fn registry() -> impl Iterator<Item = &'static IntrinsicDef> {
     index::rows()
         .chain(warp::rows())
         .chain(barrier::rows())
+        .chain(named_barrier::rows())
         .chain(group::grid_rows())
         .chain(math::rows())
         .chain([math::large_angle()])

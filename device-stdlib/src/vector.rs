@@ -1,4 +1,4 @@
-//! Short vectors in kernels: [`F16x2`], [`BF16x2`], [`F32x2`], [`F32x4`], [`F64x2`], [`I32x4`], [`U32x4`] (CUDA guide,
+//! Short vectors in kernels: [`F16x2`], [`BF16x2`], [`F32x2`], [`F32x4`], [`F64x2`], [`I32x4`], [`U32x4`], [`U64x2`] (CUDA guide,
 //! "Built-in Vector Types").
 //!
 //! A thread reads and writes a vector in one access, which is what moves memory fastest (PTX ISA, "Vectors",
@@ -42,7 +42,7 @@
 //! ```
 
 use half::{bf16, f16};
-use kiln_jit_core::value::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
+use kiln_jit_core::value::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4, U64x2};
 use kiln_kernel_macro::device_fn;
 
 /// One operator of a vector as the host has it, with another and with a scalar on either side, and the one that assigns.
@@ -139,4 +139,5 @@ vectors! {
     F64x2 of signed f64 { x y }, x y;
     I32x4 of signed i32 { x y z w }, x y z w;
     U32x4 of unsigned u32 { x y z w }, x y z w;
+    U64x2 of unsigned u64 { x y }, x y;
 }

@@ -22,6 +22,8 @@ enum Operand {
     Scalar(Scalar),
     Vector(Scalar, u8),
     Pointer(Scalar, AddressSpace),
+    /// The address of a `u64x2`.
+    PointerToPair(AddressSpace),
     /// A pointer that is read through.
     ReadOnly(Scalar, AddressSpace),
     /// No value; of results only.
@@ -36,6 +38,10 @@ impl Operand {
             Operand::Pointer(pointee, space) => {
                 let read_only = [AddressSpace::Constant, AddressSpace::Param].contains(&space);
                 m.types.pointer(Type::scalar(pointee), space, !read_only)
+            }
+            Operand::PointerToPair(space) => {
+                let pair = m.types.vector(Scalar::U64, 2);
+                m.types.pointer(pair, space, true)
             }
             Operand::ReadOnly(pointee, space) => {
                 m.types.pointer(Type::scalar(pointee), space, false)
@@ -332,6 +338,43 @@ fn atomics() {
     // `f16`, and on the newer one of `bf16`.
     let older = 4 * 7 + 2 + 2 * 2 + 6 + 1;
     check_each(&cells, [9 * older, 9 * (older + 1)]);
+}
+
+#[test]
+fn atomics_of_words() {
+    let mut cells = Vec::new();
+    let value = Operand::Vector(Scalar::U64, 2);
+    for space in [
+        AddressSpace::Generic,
+        AddressSpace::Global,
+        AddressSpace::Shared,
+    ] {
+        for ordering in Ordering::ALL {
+            for scope in Scope::ALL {
+                let ptr = Operand::PointerToPair(space);
+                let exchange = move |args: &[Value]| InstData::AtomicRmw {
+                    op: AtomicOp::Exchange,
+                    ptr: args[0],
+                    value: args[1],
+                    ordering,
+                    scope,
+                };
+                let name = format!("exchange {ordering:?} {scope:?} {space:?}");
+                cells.push(cell(name, &[ptr, value], value, exchange));
+                let swap = move |args: &[Value]| InstData::AtomicCas {
+                    ptr: args[0],
+                    expected: args[1],
+                    new: args[2],
+                    ordering,
+                    scope,
+                };
+                let name = format!("cas {ordering:?} {scope:?} {space:?}");
+                cells.push(cell(name, &[ptr, value, value], value, swap));
+            }
+        }
+    }
+    // In 3 spaces, 5 orders and 3 scopes, on the newer one.
+    check_each(&cells, [0, 2 * 3 * 5 * 3]);
 }
 
 #[test]

@@ -79,6 +79,14 @@ static GIVES_OF_GRID: IntrinsicDef = IntrinsicDef::new(
 )
 .with_effects(Effects::Memory);
 
+static NO_BARRIER: IntrinsicDef = IntrinsicDef::new(
+    "no_barrier",
+    &[U32],
+    TypePattern::Unit,
+    Meaning::NamedBarrier { waits: true },
+)
+.with_effects(Effects::Synchronizes);
+
 static NO_BODY: IntrinsicDef = IntrinsicDef::new(
     "no_body",
     &[TypePattern::Vector(&U32, 4)],
@@ -246,6 +254,13 @@ const BROKEN: &[Broken] = &[
          memory; let it give nothing, with the effects `Memory`",
         |m| {
             m.intrinsics.push(&GIVES_OF_GRID);
+        },
+    ),
+    (
+        "the row of intrinsic `no_barrier` is a named barrier, and does not take two `u32` and give nothing, with the \
+         effects `Synchronizes`; let it do so",
+        |m| {
+            m.intrinsics.push(&NO_BARRIER);
         },
     ),
     (

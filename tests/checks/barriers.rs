@@ -1,5 +1,6 @@
 //! Planted barriers that not all threads come to alike, each beside the kernel that does it right.
 
+use expect_test::{Expect, expect};
 use kiln::{Checks, Finding, prelude::*};
 
 use super::{Shape, THREADS, finding, is_usable, jit, kernel, launch};
@@ -383,4 +384,44 @@ fn ended_threads_are_not_waited_for() {
         let result = launch(&jit, &kernel("legal", describe), Shape::BLOCK);
         assert!(result.is_ok(), "{name}: {result:?}");
     }
+}
+
+/// What is said of a kernel with blocks of 96 threads, whose argument is a number that nobody knows beforehand.
+#[track_caller]
+fn told(wanted: &Expect, number: u32, describe: impl FnOnce(&KernelBuilder, Val<'_>)) {
+    let kernel = kernel("named", |k| {
+        k.slice_mut("out", Type::U32);
+        let number = k.param("number", Type::U32);
+        describe(k, number);
+    });
+    for checks in [Checks::none(), Checks::all()] {
+        let jit = jit(checks);
+        let mut out = jit.zeros::<u32>(96).expect("a buffer");
+        let launched = jit.launch(&kernel, 1, 96, args!(&mut out, number));
+        let error = launched
+            .and_then(|()| jit.synchronize())
+            .expect_err("it is wrong");
+        wanted.assert_eq(&error.to_string());
+        is_usable(&jit);
+    }
+}
+
+#[test]
+fn named_barriers_that_do_not_open_are_told() {
+    told(&expect![""], 1, |k, number| {
+        k.if_(me(k).lt(64), || k.barrier_sync(number, 96));
+    });
+    told(&expect![""], 1, |k, number| {
+        k.if_(me(k).lt(16), || k.barrier_sync(number, 96));
+    });
+    told(&expect![""], 1, |k, number| {
+        k.if_(me(k).lt(16), || k.barrier_sync(number, 96))
+            .else_(|| k.barrier_sync(number + 1, 96));
+    });
+    told(&expect![""], 16, |k, number| k.barrier_sync(number, 96));
+    told(&expect![""], 40, |k, number| k.barrier_arrive(1, number));
+    told(&expect![""], 1, |k, number| {
+        k.if_(me(k).lt(32), || k.barrier_arrive(number, 64))
+            .else_(|| k.barrier_sync(number, 96));
+    });
 }

@@ -48,6 +48,7 @@ mod launching;
 mod math;
 mod memory;
 mod memory_model;
+mod named_barriers;
 mod parts;
 pub mod programs;
 pub mod quiet;
@@ -160,6 +161,7 @@ pub fn cases() -> Vec<Case> {
         directives_shared::CASES,
         memory::CASES,
         memory_model::CASES,
+        named_barriers::CASES,
         faults::CASES,
         gpucc::CASES,
         graphs::CASES,

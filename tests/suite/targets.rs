@@ -14,7 +14,7 @@ chapter![
 ];
 
 /// The architecture of this device's code; 0 of a CPU.
-fn architecture_of(jit: &Jit) -> u32 {
+pub(super) fn architecture_of(jit: &Jit) -> u32 {
     match jit.target() {
         Target::Ptx(target) => target.sm,
         Target::Custom(target) => architecture(target).map_or(0, |target| target.sm),

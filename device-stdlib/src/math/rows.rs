@@ -295,7 +295,11 @@ mod tests {
     fn meaning(name: &str, scalar: Scalar, args: &[u64]) -> u64 {
         match crate::find(name).expect("a row").meaning {
             Meaning::Pure(f) => f(scalar, args),
-            Meaning::Position(_) | Meaning::Warp(_) | Meaning::Body(_) | Meaning::Grid => {
+            Meaning::Position(_)
+            | Meaning::Warp(_)
+            | Meaning::Body(_)
+            | Meaning::Grid
+            | Meaning::NamedBarrier { .. } => {
                 panic!("{name} is no function of its arguments")
             }
         }

@@ -4,15 +4,15 @@
 //! is relaxed and for all threads of the device; with `_with` it takes an [`Ordering`] and a
 //! [`Scope`]. What they order is in the guide's chapter on memory.
 //!
-//! | | 8 and 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` |
-//! |---|---|---|---|---|
-//! | add, sub | loop | yes | yes or loop | yes |
-//! | min, max | loop | yes | loop | loop |
-//! | and, or, xor | loop | yes | | |
-//! | exchange | loop | yes | loop | yes |
-//! | compare-and-swap | yes or loop | yes | | |
-//! | inc, dec | | yes, `u32` only | | |
-//! | load, store (`bool`, too) | yes | yes | yes | yes |
+//! | | 8 and 16-bit integers | 32 and 64-bit integers | `f16`, `bf16` | `f32`, `f64` | vectors of 16 bytes |
+//! |---|---|---|---|---|---|
+//! | add, sub | loop | yes | yes or loop | yes | lane by lane |
+//! | min, max | loop | yes | loop | loop | |
+//! | and, or, xor | loop | yes | | | |
+//! | exchange | loop | yes | loop | yes | yes |
+//! | compare-and-swap | yes or loop | yes | | | yes, of integers |
+//! | inc, dec | | yes, `u32` only | | | |
+//! | load, store (`bool`, too) | yes | yes | yes | yes | |
 //!
 //! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one
 //! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Of 8 and 16 bits GPUs swap
@@ -22,6 +22,10 @@
 //! `atomic_add` takes vectors, too ([`F32x2`](kiln_jit_core::value::F32x2) and its kind): each lane is added by itself,
 //! as CUDA has it of `__half2` and `float2`. Relaxed and for the device that is one instruction of NVIDIA's GPUs for
 //! `F16x2`, from sm_90 on for `BF16x2`, and from sm_100 on in global memory for `F32x2` and `F32x4`; else one a lane.
+//!
+//! Of 16 bytes ([`U64x2`] and its kind) there are exchange and compare-and-swap, which NVIDIA's GPUs have from sm_90 on;
+//! for an older one the kernel is refused. Two words then change together, as an index and a tag that tells its uses apart.
+//! What is there is read in one step by comparing and swapping anything with itself.
 //!
 //! Of floats, the smaller and the larger are those of `f32::min` and `f32::max`: where one of the two is NaN, the other
 //! one stays; of 0.0 and -0.0 either may. The order of additions is open, and so are the last bits of a sum.
@@ -144,6 +148,42 @@
 //! # }
 //! ```
 //!
+//! Two words at once. Each thread puts its element first in a list, with a tag that counts the changes, so that nobody takes
+//! a list for unchanged whose first element has been away and come back:
+//!
+//! ```
+//! use kiln::prelude::*;
+//!
+//! const NONE: u64 = u64::MAX;
+//!
+//! #[kernel]
+//! fn push_all(head: &mut [U64x2], next: &mut [u64]) {
+//!     let i = global_id().x;
+//!     let mut seen = U64x2::new(NONE, 0);
+//!     loop {
+//!         next[i] = seen.x;
+//!         let new = U64x2::new(i as u64, seen.y + 1);
+//!         let found = atomic_cas_with(&mut head[0], seen, new, Ordering::AcqRel, Scope::Device);
+//!         if found == seen {
+//!             break;
+//!         }
+//!         seen = found;
+//!     }
+//! }
+//!
+//! # fn main() -> kiln::Result<()> {
+//! # let jit = Jit::interpreter()?; // GPUs before sm_90 have none.
+//! let (mut head, mut next) = (jit.upload(&[U64x2::new(NONE, 0)])?, jit.zeros(64)?);
+//! push_all.launch(&jit, (2, 32), &mut head, &mut next)?;
+//! let (head, next) = (head.to_vec()?[0], next.to_vec()?);
+//! let list = std::iter::successors(Some(head.x), |&at| Some(next[at as usize]));
+//! let mut list: Vec<u64> = list.take_while(|&at| at != NONE).collect();
+//! list.sort();
+//! assert_eq!((list, head.y), ((0..64).collect(), 64));
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! With an ordering and a scope:
 //!
 //! ```
@@ -175,6 +215,7 @@
 
 use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope};
+use kiln_jit_core::value::{DeviceType, F32x4, F64x2, I32x4, U32x4, U64x2};
 
 use super::atomic_vector::{AtomicSum, add};
 use super::functions;
@@ -182,6 +223,39 @@ use super::number::{Int, Num};
 #[cfg(doc)]
 use super::ordering::Ordering;
 use super::ordering::{AnyOrdering, LoadOrdering, StoreOrdering, known, refuse_order};
+
+/// What [`atomic_exchange`](atomic_exchange()) exchanges in one step: numbers, and vectors of 16 bytes.
+#[diagnostic::on_unimplemented(
+    message = "there are no atomics of `{Self}`",
+    label = "not a number, and no vector of 16 bytes",
+    note = "put what changes together into a `U64x2`, or into one integer"
+)]
+pub trait AtomicValue: DeviceType + Copy {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Num> AtomicValue for T {}
+
+/// What [`atomic_cas`](atomic_cas()) compares and swaps: integers, and vectors of integers of 16 bytes.
+#[diagnostic::on_unimplemented(
+    message = "there is no compare-and-swap of `{Self}`",
+    label = "not an integer, and no vector of integers of 16 bytes",
+    note = "compare and swap the bits of a float, `x.to_bits()`; put what changes together into a `U64x2`, or into one integer"
+)]
+pub trait AtomicBits: AtomicValue + PartialEq {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Int> AtomicBits for T {}
+
+macro_rules! words {
+    ($($trait:ident: $($t:ty)*;)*) => {$($(
+        #[diagnostic::do_not_recommend]
+        impl $trait for $t {}
+    )*)*};
+}
+words! {
+    AtomicValue: F32x4 F64x2 I32x4 U32x4 U64x2;
+    AtomicBits: I32x4 U32x4 U64x2;
+}
 
 /// Read-modify-writes, each relaxed for the device, and with an order of choice.
 macro_rules! changes {
@@ -230,8 +304,9 @@ changes! {
     atomic_or, atomic_or_with: Int, Or of itself, |old, value| old | value;
     /// Flips the bits of `value` in `place` (CUDA `atomicXor`).
     atomic_xor, atomic_xor_with: Int, Xor of itself, |old, value| old ^ value;
-    /// Replaces `place` by `value` (CUDA `atomicExch`).
-    atomic_exchange, atomic_exchange_with: Num, Exchange of itself, |old, value| value;
+    /// Replaces `place` by `value` (CUDA `atomicExch`). Numbers, and vectors of 16 bytes, which GPUs exchange from sm_90
+    /// on.
+    atomic_exchange, atomic_exchange_with: AtomicValue, Exchange of itself, |old, value| value;
 }
 
 pub(super) fn itself(value: Operand<'_>) -> Operand<'_> {
@@ -303,8 +378,9 @@ functions! {
         None => refuse_order(front),
     };
     /// Replaces `place` by `new` if it is `expected` (CUDA `atomicCAS`): the old value equals
-    /// `expected` if and only if that happened. Integers.
-    fn atomic_cas<T: Int>(place: &mut T, expected: T, new: T) -> T {
+    /// `expected` if and only if that happened. Integers, and vectors of integers of 16 bytes, which GPUs
+    /// compare and swap from sm_90 on.
+    fn atomic_cas<T: AtomicBits>(place: &mut T, expected: T, new: T) -> T {
         let old = *place;
         if old == expected {
             *place = new;
@@ -312,7 +388,7 @@ functions! {
         old
     } => |front, _, [place, expected, new]| front.value(place.place().atomic_cas(*expected, *new));
     /// [`atomic_cas`] with an ordering and a scope.
-    fn atomic_cas_with<T: Int>(
+    fn atomic_cas_with<T: AtomicBits>(
         place: &mut T,
         expected: T,
         new: T,

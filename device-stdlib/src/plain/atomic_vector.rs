@@ -9,7 +9,7 @@ use kiln_jit_core::ir::{
     AtomicOp, Cell, Family, IntrinsicDef, Module, Ordering, Scalar, Scope, TypeData, TypePattern,
     parse,
 };
-use kiln_jit_core::value::{BF16x2, DeviceType, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
+use kiln_jit_core::value::{BF16x2, DeviceType, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4, U64x2};
 
 use super::number::Num;
 use crate::cache::{place, row};
@@ -31,10 +31,16 @@ macro_rules! sums {
         impl AtomicSum for $t {}
     )*};
 }
-sums! { F16x2 BF16x2 F32x2 F32x4 F64x2 I32x4 U32x4 }
+sums! { F16x2 BF16x2 F32x2 F32x4 F64x2 I32x4 U32x4 U64x2 }
 
 const PAIR: TypePattern = TypePattern::Vector(
-    &TypePattern::OneOf(&[Scalar::F16, Scalar::BF16, Scalar::F32, Scalar::F64]),
+    &TypePattern::OneOf(&[
+        Scalar::F16,
+        Scalar::BF16,
+        Scalar::F32,
+        Scalar::F64,
+        Scalar::U64,
+    ]),
     2,
 );
 const QUAD: TypePattern = TypePattern::Vector(

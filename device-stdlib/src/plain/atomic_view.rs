@@ -95,7 +95,7 @@ use kiln_jit_core::ir::{AtomicOp, Ordering as IrOrdering, Scope, Type, TypeTable
 use kiln_jit_core::value::KernelValue;
 use kiln_jit_core::view::slice_type;
 
-use super::atomic::{itself, negative};
+use super::atomic::{AtomicBits, AtomicValue, itself, negative};
 use super::functions;
 use super::method::{is_empty, kernel_method};
 use super::number::{Int, Num};
@@ -103,10 +103,10 @@ use super::ordering::{AnyOrdering, LoadOrdering, StoreOrdering, known, refuse_or
 
 /// A slice whose elements are read and changed by atomics alone, and that may be copied: see [`atomics`].
 #[derive(Copy, Clone, Debug)]
-pub struct Atomics<'a, T: Num>(&'a [Cell<T>]);
+pub struct Atomics<'a, T: AtomicValue>(&'a [Cell<T>]);
 
 #[diagnostic::do_not_recommend]
-impl<T: Num> KernelValue for Atomics<'_, T> {
+impl<T: AtomicValue> KernelValue for Atomics<'_, T> {
     fn type_in(types: &mut TypeTable) -> Type {
         slice_type::<T>(types, true)
     }
@@ -114,12 +114,12 @@ impl<T: Num> KernelValue for Atomics<'_, T> {
 
 functions! {
     /// A slice as one that is changed by atomics, by as many as hold it.
-    fn atomics<T: Num>(x: &mut [T]) -> Atomics<'_, T> {
+    fn atomics<T: AtomicValue>(x: &mut [T]) -> Atomics<'_, T> {
         Atomics(Cell::from_mut(x).as_slice_of_cells())
     } => |_front, _, [x]| x.whole_slice(true);
 }
 
-impl<T: Num> Atomics<'_, T> {
+impl<T: AtomicValue> Atomics<'_, T> {
     /// How many elements it has.
     pub fn len(self) -> usize {
         self.0.len()
@@ -129,7 +129,9 @@ impl<T: Num> Atomics<'_, T> {
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
     }
+}
 
+impl<T: Num> Atomics<'_, T> {
     /// Reads an element, as [`atomic_load`](super::atomic::atomic_load()) does.
     pub fn load(self, index: usize, ordering: impl LoadOrdering, scope: Scope) -> T {
         let _ = (ordering, scope);
@@ -143,7 +145,7 @@ impl<T: Num> Atomics<'_, T> {
     }
 }
 
-impl<T: Int> Atomics<'_, T> {
+impl<T: AtomicBits> Atomics<'_, T> {
     /// Replaces an element by `new` if it is `expected`, as [`atomic_cas`](super::atomic::atomic_cas()) does.
     pub fn cas(self, index: usize, expected: T, new: T) -> T {
         let old = self.0[index].get();
@@ -167,8 +169,8 @@ impl<T: Int> Atomics<'_, T> {
     }
 }
 
-kernel_method! { ['a, T: Num] Atomics<'a, T>, Unread: len = |front, x| x.len() }
-kernel_method! { ['a, T: Num] Atomics<'a, T>, Unread: is_empty = |front, x| is_empty(x) }
+kernel_method! { ['a, T: AtomicValue] Atomics<'a, T>, Unread: len = |front, x| x.len() }
+kernel_method! { ['a, T: AtomicValue] Atomics<'a, T>, Unread: is_empty = |front, x| is_empty(x) }
 kernel_method! { ['a, T: Num] Atomics<'a, T>, Value: load = |front, x, index, ordering, scope| {
     match known(*ordering, *scope) {
         Some((ordering, scope)) => front.value(x.read().at(*index).atomic_load(ordering, scope)),
@@ -184,10 +186,10 @@ kernel_method! { ['a, T: Num] Atomics<'a, T>, Value: store = |front, x, index, v
         None => refuse_order(front),
     }
 } }
-kernel_method! { ['a, T: Int] Atomics<'a, T>, Value: cas = |front, x, index, expected, new| {
+kernel_method! { ['a, T: AtomicBits] Atomics<'a, T>, Value: cas = |front, x, index, expected, new| {
     front.value(x.read().at(*index).atomic_cas(*expected, *new))
 } }
-kernel_method! { ['a, T: Int] Atomics<'a, T>, Value:
+kernel_method! { ['a, T: AtomicBits] Atomics<'a, T>, Value:
     cas_with = |front, x, index, expected, new, ordering, scope| {
         match known(*ordering, *scope) {
             Some((ordering, scope)) => {
@@ -259,7 +261,7 @@ changes! {
     /// Flips the bits of `value` in an element, and gives what it was.
     fetch_xor, fetch_xor_with: <T: Int> T, Xor of itself, |old, value| old ^ value;
     /// Replaces an element by `value`, and gives what it was.
-    exchange, exchange_with: <T: Num> T, Exchange of itself, |old, value| value;
+    exchange, exchange_with: <T: AtomicValue> T, Exchange of itself, |old, value| value;
     /// Adds 1 to an element, or makes it 0 if it is `limit` or more, and gives what it was.
     fetch_inc, fetch_inc_with: u32, Increment of itself, |old, limit| if old >= limit { 0 } else { old + 1 };
     /// Takes 1 from an element, or makes it `limit` if it is 0 or more than `limit`, and gives what it was.

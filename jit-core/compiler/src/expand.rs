@@ -156,7 +156,11 @@ fn link_body(module: &mut Module, (operation, scalar): Written) -> Result<Option
     let library = match operation {
         Operation::Row(id) => match module.intrinsics[id].meaning {
             Meaning::Body(body) => body(scalar),
-            Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) | Meaning::Grid => None,
+            Meaning::Pure(_)
+            | Meaning::Position(_)
+            | Meaning::Warp(_)
+            | Meaning::Grid
+            | Meaning::NamedBarrier { .. } => None,
         },
         Operation::Remainder => remainder::body(scalar),
         Operation::Atomic(change) => change.body(scalar),

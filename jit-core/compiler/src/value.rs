@@ -23,7 +23,7 @@ use smallvec::SmallVec;
 use crate::error::{Error, MemoryError};
 use crate::ir::{Constant, Scalar, Type, TypeForm, TypeTable, debug_as_text, error_text};
 
-pub use vector::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, Pair, Quad, U32x4};
+pub use vector::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, Pair, Quad, U32x4, U64x2};
 
 /// A Rust type that can be written in a kernel: one with a counterpart in the IR.
 ///
@@ -551,6 +551,7 @@ mod tests {
         check::<F32x4>();
         check::<F64x2>();
         check::<I32x4>();
+        check::<U64x2>();
         check::<U32x4>();
         check::<F16x2>();
         check::<BF16x2>();

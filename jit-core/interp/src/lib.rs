@@ -13,6 +13,7 @@
 //! | `fold` | what constants decide of a function, before any thread runs |
 //! | `ops` | what an op is, and the scalar functions ops call |
 //! | `run` | blocks, threads, the loop that executes ops |
+//! | `named` | named barriers, to which warps come as a whole |
 //! | `together` | blocks that wait for each other |
 //! | `warp` | which lanes execute an operation of a warp together, and its execution |
 //! | `memory` | every access to memory, checked against what the launch may touch |
@@ -23,6 +24,7 @@ pub mod checks;
 mod flatten;
 mod fold;
 mod memory;
+mod named;
 mod ops;
 mod run;
 mod together;

@@ -2,11 +2,14 @@
 //!
 //! All dereferencing of raw addresses is in this file. An access is allowed if it lies within one
 //! of the ranges the launch was given (device allocations, the block's shared memory, the threads'
-//! local memory, constants, parameters) and is aligned to its size, up to 8 bytes.
+//! local memory, constants, parameters) and is aligned to its size, up to 8 bytes, an atomic one up to 16.
 
 use std::alloc::Layout;
 
 use super::InterpretError;
+
+/// Bytes of a `u64x2`, of which there are atomics.
+pub(super) const WORD_PAIR: u8 = 16;
 
 /// Why an access was refused.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -98,6 +101,22 @@ impl Memory {
                 _ => at.cast::<u64>().read(),
             }
         })
+    }
+
+    /// Reads 16 bytes, and writes `new` there if they are as expected or nothing is expected.
+    pub(super) fn swap_words(
+        &mut self,
+        address: u64,
+        expected: Option<[u64; 2]>,
+        new: [u64; 2],
+    ) -> Result<[u64; 2], Refused> {
+        self.check(address, WORD_PAIR.into())?;
+        let old = [self.read(address, 8)?, self.read(address + 8, 8)?];
+        if expected.is_none_or(|expected| expected == old) {
+            self.write(address, 8, new[0])?;
+            self.write(address + 8, 8, new[1])?;
+        }
+        Ok(old)
     }
 
     /// Writes the low 1, 2, 4 or 8 bytes of `value`.

@@ -129,6 +129,15 @@ pub(super) enum Op {
         bytes: u8,
         ordering: Ordering,
     },
+    /// The old 16 bytes to `d` and the register after it; those of `new` to memory, if those of `expected` were there
+    /// or nothing is expected.
+    SwapWords {
+        d: Reg,
+        p: Reg,
+        expected: Option<Reg>,
+        new: Reg,
+        ordering: Ordering,
+    },
     /// Threads run one after the other: everything is in order, save for who looks for races.
     Fence { ordering: Ordering },
     /// On to another op; backwards closes a loop.
@@ -143,6 +152,12 @@ pub(super) enum Op {
     Barrier,
     /// Waits for one thread of each block.
     Grid,
+    /// Comes to the named barrier whose number is in `number`, which so many threads open as `threads` says.
+    NamedBarrier {
+        number: Reg,
+        threads: Reg,
+        waits: bool,
+    },
     /// Waits for lanes of the warp, and executes this operation of the program's with them.
     Warp { operation: u32 },
     /// Ends the thread.

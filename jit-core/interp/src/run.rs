@@ -1,14 +1,16 @@
 //! Running ops: blocks in order, threads of a block in turn from barrier to barrier.
 
 use kiln_ir::fault::FaultRecord;
+use kiln_ir::named_barrier::{NamedBarriers, Ticket};
 use kiln_ir::row_panic::RowPanic;
 use kiln_ir::stop::Stop;
 use kiln_ir::{Ordering, ThreadPosition, WARP_LANES};
 
 use super::check::{AtomicAccess, Checker, Off, On, Touch, Watched};
 use super::flatten::Program;
-use super::memory::{Arena, Memory, Refused, many};
-use super::ops::{Op, OpIndex, number};
+use super::memory::{Arena, Memory, Refused, WORD_PAIR, many};
+use super::named;
+use super::ops::{Op, OpIndex, Reg, number};
 use super::warp::{self, Lane};
 use super::{InterpretError, InterpretLaunch};
 use crate::checks::{Access, Checks, Finding};
@@ -19,26 +21,30 @@ pub(super) const UNINITIALIZED: u8 = 0xAA;
 /// A thread between two turns.
 #[derive(Copy, Clone, Default)]
 pub(super) struct Thread {
-    pc: OpIndex,
-    ended: bool,
+    pub(super) pc: OpIndex,
+    pub(super) ended: bool,
     iterations: u64,
     /// What the thread waits for; nothing while it can run on.
-    waits: Option<Pause>,
+    pub(super) waits: Option<Pause>,
 }
 
 /// Why a thread's turn is over.
 #[derive(Copy, Clone, PartialEq, Eq)]
-enum Pause {
+pub(super) enum Pause {
     Barrier,
     /// One thread of each block.
     Grid,
     /// The operation of its warp that it is at.
     Warp,
+    /// The other lanes of its warp, to come to a named barrier.
+    Named,
+    /// The named barrier that its warp has come to.
+    Arrived(Ticket),
     Ended,
 }
 
 /// What goes wrong in a thread, before it is known where.
-enum Trouble {
+pub(super) enum Trouble {
     Access(Refused, u64, u8),
     StepLimit,
     /// An unchecked one that does not hold.
@@ -47,6 +53,8 @@ enum Trouble {
     RowPanic(RowPanic),
     /// Nothing that the warp waits at can be executed, because of this.
     Warp(String),
+    /// What is wrong at a named barrier.
+    Named(String),
     Found(Box<Finding>),
 }
 
@@ -68,6 +76,8 @@ pub(super) struct Runner<'a, C> {
     step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
+    /// Those of the block that runs.
+    pub(super) named: NamedBarriers,
     stop: &'a Stop,
     pub(super) fault: Option<FaultRecord>,
 }
@@ -155,6 +165,7 @@ impl<'a, C: Checker> Runner<'a, C> {
             step_limit: launch.step_limit,
             memory,
             bases,
+            named: NamedBarriers::default(),
             stop,
             fault: None,
         }
@@ -222,6 +233,7 @@ impl<'a, C: Checker> Runner<'a, C> {
             return Err(self.error(Trouble::Stopped, 0, &position));
         }
         states.fill(Thread::default());
+        self.named = NamedBarriers::default();
         for regs in file.chunks_exact_mut(registers) {
             for &(reg, offset, bytes) in &self.program.params {
                 let at = offset as usize;
@@ -254,6 +266,9 @@ impl<'a, C: Checker> Runner<'a, C> {
             }
             if states.iter().any(|t| t.waits == Some(Pause::Grid)) {
                 return Ok(Reached::Grid);
+            }
+            if self.open_named(block, states)? {
+                continue;
             }
             if C::ON {
                 let waiting = states.iter().enumerate().filter(|(_, t)| !t.ended);
@@ -289,10 +304,11 @@ impl<'a, C: Checker> Runner<'a, C> {
                     Err(trouble) => return Err(self.error(trouble, state.pc, &position)),
                 }
             }
-            if !states.iter().any(|t| t.waits == Some(Pause::Warp)) {
+            if states.iter().any(|t| t.waits == Some(Pause::Warp)) {
+                self.meet(block, first, file, states)?;
+            } else if !self.come_to_named(block, first, file, states)? {
                 return Ok(());
             }
-            self.meet(block, first, file, states)?;
         }
     }
 
@@ -345,7 +361,7 @@ impl<'a, C: Checker> Runner<'a, C> {
         Ok(())
     }
 
-    fn position(&self, block: [u32; 3], n: u32) -> ThreadPosition {
+    pub(super) fn position(&self, block: [u32; 3], n: u32) -> ThreadPosition {
         let [bx, by, _] = self.launch.block;
         ThreadPosition {
             thread: [n % bx, n / bx % by, n / bx / by],
@@ -532,6 +548,24 @@ impl<'a, C: Checker> Runner<'a, C> {
                     let swapped = regs[d as usize] == expected;
                     self.note_atomic(t, address, ordering, swapped);
                 }
+                Op::SwapWords {
+                    d,
+                    p,
+                    expected,
+                    new,
+                    ordering,
+                } => {
+                    let pair = |reg: Reg| [r(reg), r(reg + 1)];
+                    let (address, expected, new) = (r(p), expected.map(pair), pair(new));
+                    let t = touch(Access::Atomic);
+                    let old = self.access(t, address, WORD_PAIR, |m| {
+                        m.swap_words(address, expected, new)
+                    })?;
+                    let d = d as usize;
+                    [regs[d], regs[d + 1]] = old;
+                    let swapped = expected.is_none_or(|expected| expected == old);
+                    self.note_atomic(t, address, ordering, swapped);
+                }
                 Op::Jump { to } => {
                     if to <= state.pc {
                         self.count(state)?;
@@ -583,6 +617,10 @@ impl<'a, C: Checker> Runner<'a, C> {
                 Op::Grid => {
                     state.pc += 1;
                     return Ok(Pause::Grid);
+                }
+                Op::NamedBarrier { .. } => {
+                    state.pc += 1;
+                    return Ok(Pause::Named);
                 }
                 Op::Warp { .. } => return Ok(Pause::Warp),
                 Op::End => return Ok(Pause::Ended),
@@ -648,7 +686,12 @@ impl<'a, C: Checker> Runner<'a, C> {
     }
 
     #[cold]
-    fn error(&self, trouble: Trouble, pc: OpIndex, position: &ThreadPosition) -> InterpretError {
+    pub(super) fn error(
+        &self,
+        trouble: Trouble,
+        pc: OpIndex,
+        position: &ThreadPosition,
+    ) -> InterpretError {
         let kernel = self.program.name.clone();
         let line = self.program.lines[pc as usize] as usize;
         let location = self.program.locations[line].clone();
@@ -679,6 +722,14 @@ impl<'a, C: Checker> Runner<'a, C> {
                 block,
                 thread,
                 operation: warp::operation(self.program, pc).map_or("", |op| op.name),
+                what,
+            },
+            Trouble::Named(what) => InterpretError::WarpOperation {
+                kernel,
+                location,
+                block,
+                thread,
+                operation: named::name(self.program, pc),
                 what,
             },
             Trouble::Access(Refused::Illegal, address, bytes) => InterpretError::IllegalAddress {

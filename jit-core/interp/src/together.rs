@@ -4,6 +4,7 @@
 //! One block runs at a time, at the same addresses as any other: what is a block's own is put aside while others run.
 
 use kiln_ir::launch::DesertedGrid;
+use kiln_ir::named_barrier::NamedBarriers;
 
 use super::InterpretError;
 use super::check::Checker;
@@ -16,6 +17,7 @@ struct Aside<B> {
     states: Vec<Thread>,
     shared: Vec<u8>,
     local: Vec<u8>,
+    named: NamedBarriers,
     checked: B,
 }
 
@@ -70,6 +72,7 @@ impl<C: Checker> Runner<'_, C> {
             states,
             shared: own.shared.copy()?,
             local: own.local.copy()?,
+            named: self.named.clone(),
             checked: self.checker.put_aside()?,
         })
     }
@@ -81,6 +84,7 @@ impl<C: Checker> Runner<'_, C> {
     ) -> ([u32; 3], Vec<u64>, Vec<Thread>) {
         own.shared.put_back(&aside.shared);
         own.local.put_back(&aside.local);
+        self.named = aside.named;
         self.checker.take_up(aside.block, aside.checked);
         (aside.block, aside.file, aside.states)
     }

@@ -287,6 +287,12 @@ impl InstData {
         }
     }
 
+    /// What a read-modify-write combines memory with, or a compare-and-swap puts there.
+    pub fn atomic_operand(&self) -> Option<Value> {
+        let change = self.atomic_change().map(|(_, value)| value);
+        change.or_else(|| self.swap())
+    }
+
     /// The new value of a compare-and-swap.
     pub fn swap(&self) -> Option<Value> {
         match self {

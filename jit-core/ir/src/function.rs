@@ -3,7 +3,7 @@
 use super::entity::{PrimaryMap, entity};
 use super::inst::{InstData, InstNode};
 use super::module::HiddenParam;
-use super::types::Type;
+use super::types::{Type, TypeTable};
 use super::{Attributes, Choices, FastMath, StaticAssertion};
 use super::{Location, inst::Constant};
 
@@ -353,6 +353,16 @@ impl Function {
     /// the text.
     pub fn for_each_inst(&self, mut f: impl FnMut(Region, Inst)) {
         self.walk(self.body, &mut f);
+    }
+
+    /// Whether 16 bytes are exchanged or compared and swapped in one step; `types` are those of the module.
+    pub fn changes_word_pairs(&self, types: &TypeTable) -> bool {
+        let mut found = false;
+        self.for_each_inst(|_, inst| {
+            let written = self.insts[inst].data.atomic_operand();
+            found |= written.is_some_and(|value| types.is_word_pair(self.type_of(value)));
+        });
+        found
     }
 
     /// Calls `f` for the instructions of a region, those of regions within it after the one that holds

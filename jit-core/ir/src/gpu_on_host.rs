@@ -18,7 +18,8 @@ pub const FAMILY: &str = "code for GPUs on this CPU";
 /// The symbol of the function that runs a thread of a kernel, `fn(parameter block)`.
 pub const THREAD_ENTRY: &str = "kiln_thread";
 
-/// The symbol of the function that does what only a GPU has: `fn(number of the site, arguments) -> result`.
+/// The symbol of the function that does what only a GPU has: `fn(number of the site, arguments) -> result`. The
+/// second word of a result of two is left in the place of the first argument.
 pub const OPERATE: &str = "kiln_operate";
 
 /// The symbol of the block's shared memory.
@@ -73,7 +74,7 @@ pub struct Site {
 }
 
 /// What a call stands for. Arguments and results are the bits of registers, in the low bits of
-/// words.
+/// words; those of 128 bits are two words, the low one first.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Nothing that shows here: fences, and what only LLVM's passes are to see.
@@ -155,7 +156,7 @@ pub enum Change {
 pub struct Element {
     /// `s`, `u`, `f` or `b`.
     pub class: char,
-    /// 8 to 64.
+    /// 8 to 64, or 128.
     pub bits: u32,
 }
 
@@ -165,6 +166,7 @@ impl Element {
         let class = text.chars().next().filter(|c| "sufb".contains(*c))?;
         let bits = text.get(1..)?.parse().ok()?;
         let known = matches!(bits, 8 | 16 | 32 | 64) && !(class == 'f' && bits < 32);
-        known.then_some(Element { class, bits })
+        let is_pair = (class, bits) == ('b', 128);
+        (known || is_pair).then_some(Element { class, bits })
     }
 }

@@ -152,7 +152,8 @@ pub enum CompareOp {
     Ge,
 }
 
-/// Atomic read-modify-write operations (PTX ISA, "atom"), of numbers. The result is the old value.
+/// Atomic read-modify-write operations (PTX ISA, "atom"), of numbers, an exchange also of `u64x2`. The result is the
+/// old value.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum AtomicOp {
     /// Addition, of integers and floats.
@@ -167,7 +168,7 @@ pub enum AtomicOp {
     Or,
     /// Bitwise exclusive or.
     Xor,
-    /// Exchange.
+    /// Exchange, of numbers and of `u64x2`.
     Exchange,
     /// Of a `u32`: one more, or 0 where it was the operand or more.
     Increment,
@@ -518,7 +519,7 @@ pub enum InstData {
         /// The threads that the read-modify-write is ordered with.
         scope: Scope,
     },
-    /// An atomic compare-and-swap of an integer; the result is the old value.
+    /// An atomic compare-and-swap of an integer or of `u64x2`; the result is the old value.
     AtomicCas {
         /// The address; mutable, global, shared or generic.
         ptr: Value,

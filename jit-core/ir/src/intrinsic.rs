@@ -157,6 +157,12 @@ pub enum Meaning {
     /// before, all see after it. It gives nothing, and its arguments are for the cells of machines alone. A kernel with
     /// it is launched cooperatively.
     Grid,
+    /// A barrier of whole warps of the block ([`named_barrier`](crate::named_barrier)): its parameters are which one, and
+    /// how many threads open it. It gives nothing.
+    NamedBarrier {
+        /// Whether who comes waits until it opens.
+        waits: bool,
+    },
 }
 
 impl Meaning {
@@ -168,6 +174,7 @@ impl Meaning {
             Meaning::Warp(_) => "Warp",
             Meaning::Body(_) => "Body",
             Meaning::Grid => "Grid",
+            Meaning::NamedBarrier { .. } => "NamedBarrier",
         }
     }
 }
@@ -362,6 +369,14 @@ impl IntrinsicDef {
     pub fn waits_for_grid(&self) -> bool {
         let gives_nothing = self.result == TypePattern::Unit;
         matches!(self.meaning, Meaning::Grid) && gives_nothing && self.effects == Effects::Memory
+    }
+
+    /// Whether it is a named barrier, and has the parameters and the effects of one.
+    pub fn is_named_barrier(&self) -> bool {
+        const NUMBER: TypePattern = TypePattern::Exact(Scalar::U32);
+        let takes_both = self.params == [NUMBER, NUMBER] && self.result == TypePattern::Unit;
+        let means = matches!(self.meaning, Meaning::NamedBarrier { .. });
+        means && takes_both && self.effects == Effects::Synchronizes
     }
 
     /// Whether all that it takes and gives are scalars.

@@ -93,6 +93,7 @@ mod keywords;
 pub mod launch;
 pub mod legal;
 mod module;
+pub mod named_barrier;
 mod operands;
 mod parse;
 mod print;

@@ -187,6 +187,18 @@ impl Module {
         }
     }
 
+    /// Whether there are barriers of some warps of a block.
+    pub fn has_named_barriers(&self) -> bool {
+        let mut rows = self.intrinsics.values();
+        rows.any(|row| row.is_named_barrier())
+    }
+
+    /// Whether a function exchanges, or compares and swaps, 16 bytes in one step.
+    pub fn changes_word_pairs(&self) -> bool {
+        let mut functions = self.functions.values();
+        functions.any(|function| function.changes_word_pairs(&self.types))
+    }
+
     /// The entity of a source file, entered if it is new.
     pub fn file(&mut self, path: &str) -> FileId {
         let known = self

@@ -499,6 +499,11 @@ impl TypeTable {
         }
     }
 
+    /// Whether it is `u64x2`, the 16 bytes that are exchanged and compared and swapped in one step.
+    pub fn is_word_pair(&self, ty: Type) -> bool {
+        self.as_vector(ty) == Some((Scalar::U64, 2))
+    }
+
     /// The type and the number of what an index chooses from behind a pointer: the elements of an array or the
     /// lanes of a vector.
     pub fn as_indexed(&self, ty: Type) -> Option<(Type, ArrayLen)> {

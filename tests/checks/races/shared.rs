@@ -134,6 +134,29 @@ pub(super) const SHARED: &[Case] = &[
             out.at(i).set(halves.at(i % 31).get().cast(Type::U32));
         },
     ),
+    Case(
+        "a warp that comes to a named barrier and does not wait",
+        Shape {
+            block: [64, 1, 1],
+            ..Shape::BLOCK
+        },
+        WR,
+        |k, wrong| {
+            let (i, out) = (me(k), out(k));
+            let tile = k.shared_array("tile", Type::U32, 32);
+            k.if_(i.lt(32), || {
+                tile.at(i).set(i);
+                k.barrier_arrive(1, 64);
+            })
+            .else_(|| {
+                match wrong {
+                    true => k.barrier_arrive(1, 64),
+                    false => k.barrier_sync(1, 64),
+                }
+                out.at(i).set(tile.at(i - 32));
+            });
+        },
+    ),
     Case("two threads one double", Shape::BLOCK, WW, |k, wrong| {
         let (i, out) = (me(k), out(k));
         let wide = k.shared_array("wide", Type::F64, THREADS);

@@ -118,6 +118,18 @@ impl Isa for CpuIsa {
 
 impl LlvmIsa for CpuIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
+        // Without the instruction LLVM calls a function of the host's library, which is not there.
+        if cfg!(target_arch = "x86_64")
+            && !self.target.features.has("cx16")
+            && job.legal.changes_word_pairs()
+        {
+            let why = "this processor has no compare-and-swap of 16 bytes";
+            return Ok(Lowered::Interpret(why.to_owned()));
+        }
+        // Warps of such a block wait for some of the others, where coroutines wait for all.
+        if job.legal.has_named_barriers() {
+            return Ok(Lowered::Interpret("it has named barriers".to_owned()));
+        }
         let plan = match self.plan(&job) {
             Ok(plan) => plan,
             Err(Unplannable::Backend(error)) => return Err(error),

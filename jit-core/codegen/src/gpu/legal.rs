@@ -142,6 +142,10 @@ impl Check<'_> {
             }
             self.machine.memory(&self.module.types, ty)?;
         }
+        let written = data.atomic_operand();
+        if written.is_some_and(|value| self.module.types.is_word_pair(type_of(value))) {
+            return self.machine.atomic_of_words();
+        }
         if let Some((op, value)) = data.atomic_change() {
             let scalar = type_of(value).as_scalar();
             return scalar.map_or(Ok(()), |scalar| self.machine.atomic(op, scalar));
@@ -213,6 +217,25 @@ pub(super) trait Has {
                 "there is no compare-and-swap of `{}` here; swap the word around it",
                 scalar.name()
             )),
+        }
+    }
+
+    /// Whether the GPU exchanges and compares and swaps 16 bytes in one step.
+    ///
+    /// # Errors
+    /// That it does not, and the way out.
+    fn atomic_of_words(&self) -> Result<(), String> {
+        match self.processor() {
+            Processor::Ptx { sm: 90.. } => Ok(()),
+            Processor::Ptx { .. } => Err(
+                "atomics of 16 bytes exist from sm_90 on; put what changes together into 8 bytes \
+                 (an index and a tag of 32 bits each, say), or have a lock around it"
+                    .to_owned(),
+            ),
+            _ => Err(
+                "there are no atomics of 16 bytes here; put what changes together into 8 bytes"
+                    .to_owned(),
+            ),
         }
     }
 

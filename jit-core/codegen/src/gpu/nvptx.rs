@@ -17,6 +17,7 @@ use kiln_ir::{
 use super::hooked_ptx;
 use super::lower::{Atomic, Dialect, Order, ParamBlock, Point};
 use crate::hooks::{InlineAssembly, OperationError};
+use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 use crate::llvm::optimize::{OptLevel, has_packs};
 
@@ -169,7 +170,7 @@ impl Dialect for PtxTarget {
         Ok(hidden.into_pointer_value())
     }
 
-    /// `atom.<order>.<scope>.<space>.<operation>` (PTX ISA, "atom").
+    /// [`ordered`] (PTX ISA, "atom").
     fn atomic<'ctx>(
         &self,
         at: &Point<'_, '_, 'ctx>,
@@ -187,44 +188,41 @@ impl Dialect for PtxTarget {
             Atomic::Modify(op) => ptx_operation(op, scalar),
             Atomic::CompareAndSwap => format!("cas.b{}", scalar.bits()),
         };
-        let space = ptx_space(space);
-        let ordering = match order.0 {
-            Ordering::SequentiallyConsistent => {
-                at.fence(order);
-                Ordering::Acquire
-            }
-            weaker => weaker,
-        };
-        let (order, scope) = (ptx_ordering(ordering), ptx_scope(order.1));
-        let register = ptx_register(scalar);
-        let mut template = format!("atom.{order}.{scope}{space}.{operation} $0, [$1]");
-        let mut constraints = format!("={register},l");
-        for i in 0..operands.len() {
-            template.push_str(&format!(", ${}", i + 2));
-            constraints.push_str(&format!(",{register}"));
-        }
-        template.push(';');
-        constraints.push_str(",~{memory}");
-        let ty = operands[0].get_type();
-        // A register has the bits of a half, whatever LLVM takes its type for.
         let bits = match scalar.is_half() {
+            // A register has the bits of a half, whatever LLVM takes its type for.
             true => address.get_type().get_context().i16_type().into(),
-            false => ty,
+            false => operands[0].get_type(),
         };
-        let operands = operands
-            .iter()
-            .map(|&operand| at.builder.build_bit_cast(operand, bits, ""));
-        let mut args = vec![address.into()];
-        args.extend(operands.collect::<Result<Vec<_>, _>>()?);
-        let assembly = (template.as_str(), constraints.as_str());
-        let call = at.asm_call(assembly, Some(bits), &args, Effects::Memory)?;
-        if ordering == Ordering::Relaxed {
-            let attribute = at.attribute("memory", ARGUMENT_MEMORY);
-            call.add_attribute(AttributeLoc::Function, attribute);
-        }
-        let old = call.try_as_basic_value().basic();
-        let old = old.map(|old| at.builder.build_bit_cast(old, ty, ""));
-        Ok(old.transpose()?)
+        let change = Change {
+            operation: &operation,
+            register: ptx_register(scalar),
+            bits,
+            place: (address, space),
+        };
+        ordered(at, &change, operands, order).map(Some)
+    }
+
+    /// `atom.<order>.<scope>.<space>.cas.b128` and `.exch.b128` (PTX ISA, "atom": from 8.4 on, of sm_90). Which of
+    /// them LLVM writes by itself loses its ordering, as with other sizes.
+    fn atomic_of_words<'ctx>(
+        &self,
+        at: &Point<'_, '_, 'ctx>,
+        place: (PointerValue<'ctx>, AddressSpace),
+        operands: &[IntValue<'ctx>],
+        order: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        let operation = match operands.len() {
+            1 => "exch.b128",
+            _ => "cas.b128",
+        };
+        let change = Change {
+            operation,
+            register: 'q',
+            bits: operands[0].get_type().into(),
+            place,
+        };
+        let operands: Vec<_> = operands.iter().map(|&operand| operand.into()).collect();
+        ordered(at, &change, &operands, order).map(Some)
     }
 
     fn towards_zero<'ctx>(
@@ -241,6 +239,63 @@ impl Dialect for PtxTarget {
         };
         at.value(name, &[], &[value.into()])
     }
+}
+
+/// A read-modify-write that is inline PTX.
+struct Change<'a, 'ctx> {
+    /// Operation and type, as in `add.u32`.
+    operation: &'a str,
+    /// The inline assembly constraint for its registers.
+    register: char,
+    /// What a register holds.
+    bits: BasicTypeEnum<'ctx>,
+    place: (PointerValue<'ctx>, AddressSpace),
+}
+
+/// `atom.<order>.<scope>.<space>.<operation>`; the old value.
+fn ordered<'ctx>(
+    at: &Point<'_, '_, 'ctx>,
+    change: &Change<'_, 'ctx>,
+    operands: &[BasicValueEnum<'ctx>],
+    order: Order,
+) -> Result<BasicValueEnum<'ctx>, BackendError> {
+    let ordering = match order.0 {
+        Ordering::SequentiallyConsistent => {
+            at.fence(order);
+            Ordering::Acquire
+        }
+        weaker => weaker,
+    };
+    let (order, scope) = (ptx_ordering(ordering), ptx_scope(order.1));
+    let Change {
+        operation,
+        register,
+        bits,
+        place: (address, space),
+    } = *change;
+    let space = ptx_space(space);
+    let mut template = format!("atom.{order}.{scope}{space}.{operation} $0, [$1]");
+    let mut constraints = format!("={register},l");
+    for i in 0..operands.len() {
+        template.push_str(&format!(", ${}", i + 2));
+        constraints.push_str(&format!(",{register}"));
+    }
+    template.push(';');
+    constraints.push_str(",~{memory}");
+    let ty = operands[0].get_type();
+    let operands = operands
+        .iter()
+        .map(|&operand| at.builder.build_bit_cast(operand, bits, ""));
+    let mut args = vec![address.into()];
+    args.extend(operands.collect::<Result<Vec<_>, _>>()?);
+    let assembly = (template.as_str(), constraints.as_str());
+    let call = at.asm_call(assembly, Some(bits), &args, Effects::Memory)?;
+    if ordering == Ordering::Relaxed {
+        let attribute = at.attribute("memory", ARGUMENT_MEMORY);
+        call.add_attribute(AttributeLoc::Function, attribute);
+    }
+    let old = value_of(call, &template)?;
+    Ok(at.builder.build_bit_cast(old, ty, "")?)
 }
 
 fn ptx_space(space: AddressSpace) -> &'static str {

@@ -67,9 +67,18 @@ impl Isa for PtxIsa {
 
 impl LlvmIsa for PtxIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
-        let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
+        let machine = Machine::nvptx(self.target.sm, ptx_version(self.target, job.legal))?;
         let kernel = GpuKernel::new(job, machine, &self.target, PtxBackEnd)?;
         Ok(Lowered::Module(Box::new(kernel)))
+    }
+}
+
+/// The PTX version to write: that of the target, unless the kernel has what only a later one has (PTX ISA, "atom": of 16
+/// bytes from 8.3 on, and of system scope from 8.4 on). A driver that does not know it says so when the kernel is loaded.
+pub(super) fn ptx_version(target: PtxTarget, legal: &Legal) -> u32 {
+    match legal.changes_word_pairs() {
+        true => target.ptx.max(84),
+        false => target.ptx,
     }
 }
 

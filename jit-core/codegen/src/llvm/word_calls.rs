@@ -1,5 +1,6 @@
 //! Calls of one function of the host, in place of what only another machine has: what they stand for is a
-//! number, operands and result are words.
+//! number, operands and result are words, and of 128 bits two words. The second word of a result is then where the
+//! first operand was.
 
 use inkwell::AddressSpace;
 use inkwell::builder::Builder;
@@ -24,6 +25,10 @@ pub(crate) struct WordCalls<'ctx> {
 
 fn refused(what: impl Into<String>) -> BackendError {
     BackendError::new("lower", what)
+}
+
+fn is_two_words(ty: IntType<'_>) -> bool {
+    ty.get_bit_width() == 128
 }
 
 impl<'ctx> WordCalls<'ctx> {
@@ -68,27 +73,67 @@ impl<'ctx> WordCalls<'ctx> {
         self.builder.position_before(&replaced);
         let call =
             CallSiteValue::try_from(replaced).map_err(|()| refused("a call that is none"))?;
-        let count = call.count_arguments();
-        let words = match count {
-            0 => self.no_words(),
-            _ => self.room(replaced, count)?,
-        };
-        for n in 0..count {
+        let mut operands = Vec::new();
+        for n in 0..call.count_arguments() {
             let operand = replaced.get_operand(n).and_then(|o| o.value());
             let operand = operand.ok_or_else(|| refused("an argument that is no value"))?;
-            let offset = self.context.i64_type().const_int(8 * u64::from(n), false);
+            match operand {
+                BasicValueEnum::IntValue(wide) if is_two_words(wide.get_type()) => {
+                    operands.extend(self.halves(wide)?);
+                }
+                _ => operands.push(self.to_word(operand)?),
+            }
+        }
+        let count = operands.len();
+        let words = match count {
+            0 => self.no_words(),
+            _ => self.room(replaced, count as u32)?,
+        };
+        for (n, operand) in (0..).zip(operands) {
+            let offset = self.context.i64_type().const_int(8 * n, false);
             let byte = self.context.i8_type().into();
             let at = build_gep(&self.builder, byte, words, &[offset], Wrap::InBounds);
-            self.builder.build_store(at, self.to_word(operand)?)?;
+            self.builder.build_store(at, operand)?;
         }
         let result = self.call(number, words)?;
         if let Ok(ty) = BasicTypeEnum::try_from(replaced.get_type()) {
-            let value = self.of_word(result, ty)?;
+            let value = match ty {
+                BasicTypeEnum::IntType(wide) if is_two_words(wide) => {
+                    self.of_halves(result, words, wide)?.into()
+                }
+                _ => self.of_word(result, ty)?,
+            };
             // SAFETY: the value is of the call's type and defined where the call is.
             unsafe { LLVMReplaceAllUsesWith(replaced.as_value_ref(), value.as_value_ref()) };
         }
         replaced.erase_from_basic_block();
-        Ok(count as usize)
+        Ok(count)
+    }
+
+    /// Low and high word of a number of 128 bits.
+    fn halves(&self, wide: IntValue<'ctx>) -> Result<[IntValue<'ctx>; 2], BackendError> {
+        let (builder, word) = (&self.builder, self.context.i64_type());
+        let up = wide.get_type().const_int(64, false);
+        let high = builder.build_right_shift(wide, up, false, "")?;
+        Ok([
+            builder.build_int_truncate(wide, word, "")?,
+            builder.build_int_truncate(high, word, "")?,
+        ])
+    }
+
+    /// The number of 128 bits whose low word a call gave and whose high one it left in the first of its words.
+    fn of_halves(
+        &self,
+        low: IntValue<'ctx>,
+        words: PointerValue<'ctx>,
+        ty: IntType<'ctx>,
+    ) -> Result<IntValue<'ctx>, BackendError> {
+        let builder = &self.builder;
+        let high = builder.build_load(self.context.i64_type(), words, "")?;
+        let high = builder.build_int_z_extend(high.into_int_value(), ty, "")?;
+        let high = builder.build_left_shift(high, ty.const_int(64, false), "")?;
+        let low = builder.build_int_z_extend(low, ty, "")?;
+        Ok(builder.build_or(high, low, "")?)
     }
 
     fn call(

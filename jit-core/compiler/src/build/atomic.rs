@@ -1,6 +1,6 @@
 //! Atomic changes of any kind: loops around compare-and-swap.
 
-use crate::ir::{AtomicOp, Ordering, Scope, Type};
+use crate::ir::{AtomicOp, Ordering, Scalar, Scope, Type, TypeTable};
 
 use super::{IntoVal, KernelBuilder, Place, Val};
 
@@ -84,7 +84,39 @@ impl<'k> Place<'k> {
         self.atomic(AtomicOp::Decrement, limit, ordering, scope)
     }
 
+    /// Whether the value is a vector of 16 bytes, but not `u64x2`, of which there are atomics.
+    pub(super) fn is_other_than_words(self) -> bool {
+        let ty = self.ty();
+        self.address().builder().with_types(|types| {
+            let size = types.layout(ty).map_or(0, |layout| layout.size);
+            types.as_vector(ty).is_some() && size == 16 && !types.is_word_pair(ty)
+        })
+    }
+
+    /// Whether the value is a vector of integers.
+    pub(super) fn has_integers(self) -> bool {
+        let vector = |types: &mut TypeTable| types.as_vector(self.ty());
+        let vector = self.address().builder().with_types(vector);
+        vector.is_some_and(|(lane, _)| lane.is_int())
+    }
+
+    /// The place and the operands of an atomic as `u64x2`.
+    #[track_caller]
+    pub(super) fn as_words<const N: usize>(
+        self,
+        operands: [Val<'k>; N],
+    ) -> (Place<'k>, [Val<'k>; N]) {
+        let k = self.address().builder();
+        let words = k.with_types(|types| types.vector(Scalar::U64, 2));
+        let mut as_words = operands;
+        for operand in &mut as_words {
+            *operand = operand.bitcast(words);
+        }
+        (self.seen_as(k, words), as_words)
+    }
+
     /// The place as one of a type that is as large.
+    #[track_caller]
     fn seen_as(self, k: &'k KernelBuilder, ty: Type) -> Place<'k> {
         if ty == self.ty() {
             return self;

@@ -273,7 +273,8 @@ impl<'k> Place<'k> {
         self.atomic(AtomicOp::Exchange, value, Ordering::Relaxed, Scope::Device)
     }
 
-    /// An atomic read-modify-write with an ordering and a scope of choice; returns the old value.
+    /// An atomic read-modify-write with an ordering and a scope of choice; returns the old value. An exchange is also of
+    /// vectors of 16 bytes, on GPUs from sm_90 on.
     #[track_caller]
     pub fn atomic(
         self,
@@ -283,6 +284,11 @@ impl<'k> Place<'k> {
         scope: Scope,
     ) -> Val<'k> {
         let b = self.builder;
+        if op == AtomicOp::Exchange && self.is_other_than_words() {
+            let value = value.into_val(b, Some(self.ty));
+            let (words, [value]) = self.as_words([value]);
+            return words.atomic(op, value, ordering, scope).bitcast(self.ty);
+        }
         match self.writable("the target of an atomic operation", value) {
             Some((ptr, value)) => {
                 let (ptr, value) = (ptr.id, value.id);
@@ -303,7 +309,7 @@ impl<'k> Place<'k> {
 
     /// Atomically writes `new` if the value is `expected`; returns the old value, which equals
     /// `expected` if and only if the write happened; relaxed, for all threads of the device (CUDA
-    /// guide, `atomicCAS`).
+    /// guide, `atomicCAS`). The value is an integer, or a vector of integers of 16 bytes, on GPUs from sm_90 on.
     #[track_caller]
     pub fn atomic_cas(self, expected: impl IntoVal<'k>, new: impl IntoVal<'k>) -> Val<'k> {
         self.atomic_cas_with(expected, new, Ordering::Relaxed, Scope::Device)
@@ -320,6 +326,12 @@ impl<'k> Place<'k> {
     ) -> Val<'k> {
         let b = self.builder;
         let expected = expected.into_val(b, Some(self.ty));
+        if self.is_other_than_words() && self.has_integers() {
+            let operands = [expected, new.into_val(b, Some(self.ty))];
+            let (words, [expected, new]) = self.as_words(operands);
+            let old = words.atomic_cas_with(expected, new, ordering, scope);
+            return old.bitcast(self.ty);
+        }
         let Some((ptr, new)) = self.writable("the target of an atomic operation", new) else {
             return b.constant(crate::ir::Constant::Zero, self.ty);
         };

@@ -169,7 +169,7 @@ mod nalgebra {
 mod bytemuck {
     use bytemuck::{Pod, Zeroable};
 
-    use super::super::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4};
+    use super::super::{BF16x2, F16x2, F32x2, F32x4, F64x2, I32x4, U32x4, U64x2};
 
     macro_rules! plain {
         ($($vector:ident)*) => {$(
@@ -179,5 +179,5 @@ mod bytemuck {
             unsafe impl Pod for $vector {}
         )*};
     }
-    plain! { F16x2 BF16x2 F32x2 F32x4 F64x2 I32x4 U32x4 }
+    plain! { F16x2 BF16x2 F32x2 F32x4 F64x2 I32x4 U32x4 U64x2 }
 }

@@ -235,4 +235,5 @@ vectors! {
     F64x2 = [f64; 2] F64 align 16, signed 0.0, Pair(0 x 1 y);
     I32x4 = [i32; 4] I32 align 16, signed 0, Quad(0 x 1 y 2 z 3 w);
     U32x4 = [u32; 4] U32 align 16, unsigned 0, Quad(0 x 1 y 2 z 3 w);
+    U64x2 = [u64; 2] U64 align 16, unsigned 0, Pair(0 x 1 y);
 }

@@ -29,7 +29,7 @@ use super::ops::OpIndex;
 use crate::InterpretError;
 use crate::checks::{Access, AccessSite, BarrierSite, Checks, Finding, MemoryPlace};
 pub(super) use place::{Names, Object, SliceParam};
-pub(super) use released::AtomicAccess;
+pub(super) use released::{AtomicAccess, at_named_barrier};
 use shadow::{Clash, Races};
 
 /// An access that a thread makes.

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use kiln_ir::Ordering;
+use kiln_ir::named_barrier::BARRIERS;
 
 /// In place of a thread's number: all threads of the block.
 const ALL: u32 = u32::MAX;
@@ -74,6 +75,19 @@ pub(crate) struct AtomicAccess {
     pub(crate) writes: bool,
 }
 
+/// The least of the addresses that stand for named barriers, which no memory has.
+const FIRST_NAMED: u64 = u64::MAX - BARRIERS as u64;
+
+/// What stands for coming to a named barrier: who comes releases there, and who has waited acquires.
+pub(crate) fn at_named_barrier(number: u32, ordering: Ordering) -> AtomicAccess {
+    AtomicAccess {
+        address: FIRST_NAMED + u64::from(number),
+        ordering,
+        reads: true,
+        writes: ordering.releases(),
+    }
+}
+
 /// Releases and acquires of a launch. Scopes are not looked at.
 #[derive(Default)]
 pub(super) struct Released {
@@ -98,7 +112,8 @@ impl Released {
         self.threads.fill(Thread::default());
         self.common = Clock::default();
         let shared = shared.0..shared.0 + shared.1;
-        self.places.retain(|address, _| !shared.contains(address));
+        let of_block = |address: &u64| shared.contains(address) || *address >= FIRST_NAMED;
+        self.places.retain(|address, _| !of_block(address));
     }
 
     /// What all threads know, all know.

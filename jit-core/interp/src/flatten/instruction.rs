@@ -2,7 +2,7 @@
 
 use kiln_ir::{
     AddressSpace, ArrayLen, Constant, FuncId, Function, Inst, InstData, InstNode, LeafType,
-    Meaning, Scalar, Type, Value,
+    Meaning, Ordering, Scalar, Type, Value,
 };
 
 use super::{Flattener, Frame, Result};
@@ -283,6 +283,9 @@ impl<'m> Flattener<'m> {
                 ordering,
                 ..
             } => {
+                if self.module.types.is_word_pair(function.type_of(value)) {
+                    return self.swap_words(frame, (ptr, None, value), ordering, d);
+                }
                 let scalar = self.scalar(function, value)?;
                 let f = ops::atomic(op, scalar);
                 let f = f.ok_or_else(|| self.unverified("an atomic its type does not have"))?;
@@ -303,6 +306,9 @@ impl<'m> Flattener<'m> {
                 ordering,
                 ..
             } => {
+                if self.module.types.is_word_pair(function.type_of(new)) {
+                    return self.swap_words(frame, (ptr, Some(expected), new), ordering, d);
+                }
                 let bytes = self.scalar(function, new)?.bytes() as u8;
                 let p = self.reg(frame, ptr)?;
                 let (expected, new) = (self.reg(frame, expected)?, self.reg(frame, new)?);
@@ -391,6 +397,19 @@ impl<'m> Flattener<'m> {
                         self.program.waits_for_grid = true;
                         self.push(Op::Grid);
                     }
+                    Meaning::NamedBarrier { waits } => {
+                        let (Some(&number), Some(&threads)) = (args.first(), args.get(1)) else {
+                            return Err(self.unverified("a named barrier without its numbers"));
+                        };
+                        self.program.has_releases = true;
+                        let (number, threads) =
+                            (self.reg(frame, number)?, self.reg(frame, threads)?);
+                        self.push(Op::NamedBarrier {
+                            number,
+                            threads,
+                            waits,
+                        });
+                    }
                     Meaning::Body(_) => {
                         return Err(self.unverified("an intrinsic that was not expanded"));
                     }
@@ -449,6 +468,26 @@ impl<'m> Flattener<'m> {
             .ok_or_else(|| self.unverified("a literal of no scalar"))?;
         let bits = ops::constant(constant, scalar);
         self.push(Op::Const { d, bits });
+        Ok(())
+    }
+
+    /// An exchange of 16 bytes, or with what is expected a compare-and-swap.
+    fn swap_words(
+        &mut self,
+        frame: &Frame,
+        (ptr, expected, new): (Value, Option<Value>, Value),
+        ordering: Ordering,
+        d: Reg,
+    ) -> Result<()> {
+        let expected = expected.map(|expected| self.reg(frame, expected));
+        let swap = Op::SwapWords {
+            d,
+            p: self.reg(frame, ptr)?,
+            expected: expected.transpose()?,
+            new: self.reg(frame, new)?,
+            ordering,
+        };
+        self.push(swap);
         Ok(())
     }
 

@@ -194,7 +194,7 @@ impl Known {
                 kind == Kind::Warp && row.effects.meets() && waits
             }
             Meaning::Pure(_) => kind == Kind::Function && row.effects == Effects::None,
-            Meaning::Body(_) | Meaning::Grid => false,
+            Meaning::Body(_) | Meaning::Grid | Meaning::NamedBarrier { .. } => false,
         };
         // Another way to say it.
         let chosen = row.result == TypePattern::Chosen

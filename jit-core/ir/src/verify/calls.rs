@@ -6,6 +6,7 @@
 
 use super::arithmetic::scalar_holds;
 use super::rules::{Rule, Rules};
+use crate::named_barrier::{wrong_number, wrong_threads};
 use crate::{
     ArrayLen, ConstArg, ConstParam, Constant, Entity, FuncId, Function, FunctionKind, InstData,
     IntrinsicDef, Phase, Type, TypeBound, TypeData, Value,
@@ -80,6 +81,23 @@ impl Rules<'_> {
             "`{}` is executed for each number of a value: in a legal module that is an operation for each",
             def.name
         ))
+    }
+
+    /// What a named barrier is given as constants has to be right.
+    pub(super) fn named_barrier(&self, def: &IntrinsicDef, args: &[Value]) -> Rule {
+        let number = |arg: Value| match self.function.constant(arg)? {
+            Constant::Int(number) => u32::try_from(number).ok(),
+            _ => None,
+        };
+        let &[which, threads] = args else {
+            return Ok(());
+        };
+        if !def.is_named_barrier() {
+            return Ok(());
+        }
+        let wrong = number(which).and_then(wrong_number);
+        let wrong = wrong.or_else(|| number(threads).and_then(wrong_threads));
+        wrong.map_or(Ok(()), Err)
     }
 
     /// `result` if it is what the callee gives under the arguments of the call.

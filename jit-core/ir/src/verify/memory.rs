@@ -196,8 +196,17 @@ impl Rules<'_> {
         )
     }
 
+    /// What changes 16 bytes in one step.
+    fn atomic_of_vector(&self, what: &str, ty: Type) -> Rule {
+        let holds = self.types.is_word_pair(ty);
+        self.expect(holds, &format!("of vectors {what} is on `u64x2`"), ty)
+    }
+
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
+        if op == AtomicOp::Exchange && self.types.as_vector(ty).is_some() {
+            return self.atomic_of_vector("an exchange", ty);
+        }
         let holds = match ty.as_scalar() {
             Some(scalar) => op.is_on(scalar),
             None if op.goes_round() => false,
@@ -224,6 +233,9 @@ impl Rules<'_> {
 
     pub(super) fn atomic_cas(&self, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
+        if self.types.as_vector(ty).is_some() {
+            return self.atomic_of_vector("a compare-and-swap", ty);
+        }
         self.expect(self.is_integer(ty), "compare-and-swap is on integers", ty)
     }
 

@@ -61,11 +61,13 @@
 //! - `slice_len` gives `u32` only for slices that are not wide; `slice_new` takes `u32`, or `u64`
 //!   for a wide slice;
 //! - atomics are in global, shared or generic memory, on integers, additions,
-//!   extremes and exchanges also on floats, loads and stores on any scalar; in a legal module all but
+//!   extremes and exchanges also on floats, exchanges and compare-and-swap also on `u64x2`, loads and
+//!   stores on any scalar; in a legal module all of scalars but
 //!   compare-and-swap are on 32 and 64 bits, and there are no extremes of floats; a load releases
 //!   nothing, a store acquires nothing, a fence orders something;
 //! - arguments fit the parameters of the device function or intrinsic that is called, type
 //!   arguments meet their bounds, const arguments are values of their parameters' types;
+//! - a named barrier has a number from 1 to 15 and takes whole warps;
 //! - an `if` decides on a bool, a `for` counts in one integer type, by a factor of 1 to
 //!   [`MAX_UNROLL`] if one is given; thread-local memory is at most [`MAX_LOCAL_BYTES`] bytes
 //!   (CUDA guide, "Technical Specifications per Compute Capability").

@@ -65,6 +65,11 @@ fn contradictions(def: &IntrinsicDef) -> Vec<String> {
                     nothing, with the effects `Memory`";
         found.push(what.to_owned());
     }
+    if matches!(def.meaning, Meaning::NamedBarrier { .. }) && !def.is_named_barrier() {
+        let what = "is a named barrier, and does not take two `u32` and give nothing, with the effects `Synchronizes`; \
+                    let it do so";
+        found.push(what.to_owned());
+    }
     if let Some(known) = def.known.filter(|known| !known.fits(def)) {
         found.push(format!(
             "says that it is `{known:?}`, and has not the parameters, the result, the effects and the \

@@ -233,7 +233,9 @@ impl<'c> Rules<'c> {
             | InstData::Break { .. }
             | InstData::Continue { .. } => Ok(()),
             InstData::Intrinsic { id, ref args } => {
-                self.of_numbers(self.module.intrinsics[id], args)
+                let def = self.module.intrinsics[id];
+                self.named_barrier(def, args)?;
+                self.of_numbers(def, args)
             }
             InstData::Return { value } => {
                 let given = value.map_or(Type::UNIT, |v| self.ty(v));

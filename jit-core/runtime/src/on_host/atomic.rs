@@ -24,6 +24,25 @@ pub(super) unsafe fn change(change: Change, element: Element, args: &[u64]) -> u
     old
 }
 
+/// Exchanges, or compares and swaps, the 16 bytes at the address that the first of `args` is; gives what was there.
+///
+/// # Safety
+/// The address may be accessed, and nobody else does meanwhile.
+pub(super) unsafe fn change_words(change: Change, args: &[u64]) -> [u64; 2] {
+    let place = std::ptr::with_exposed_provenance_mut::<[u64; 2]>(args[0] as usize);
+    let operand = |n: usize| [args[1 + 2 * n], args[2 + 2 * n]];
+    // SAFETY: the caller's promise.
+    let old = unsafe { place.read() };
+    let new = match change {
+        Change::Modify(_) => operand(0),
+        Change::CompareAndSwap if old == operand(0) => operand(1),
+        Change::CompareAndSwap => return old,
+    };
+    // SAFETY: the caller's promise.
+    unsafe { place.write(new) };
+    old
+}
+
 fn truncated(value: u64, bits: u32) -> u64 {
     value << (64 - bits) >> (64 - bits)
 }

@@ -12,6 +12,7 @@ use std::collections::VecDeque;
 use corosensei::stack::DefaultStack;
 
 use kiln_ir::gpu_on_host::{Operation, RowCall, Site};
+use kiln_ir::named_barrier::{NamedBarrier, NamedBarriers, Ticket};
 use kiln_ir::{Lanes, Meaning, ThreadPosition, WARP_LANES, WarpArgs};
 
 use super::Schedule;
@@ -59,6 +60,10 @@ enum State {
     /// A thread that can go on, with this result of what it did last.
     Ready(u64),
     Barrier,
+    /// At a named barrier, to which other lanes of the warp have not come.
+    Named(NamedBarrier),
+    /// At a named barrier that is not open.
+    Arrived(Ticket),
     Grid,
     Meets(&'static Site, [u64; MAX_ARGS]),
     Ended,
@@ -106,6 +111,7 @@ pub(super) unsafe fn start(
         states: vec![State::Ready(0); threads.len()],
         ready: (0..threads.len()).collect(),
         threads,
+        named: NamedBarriers::default(),
     })
 }
 
@@ -114,6 +120,7 @@ pub(super) struct Block {
     threads: Vec<Thread>,
     states: Vec<State>,
     ready: VecDeque<usize>,
+    named: NamedBarriers,
 }
 
 impl Block {
@@ -164,6 +171,10 @@ impl Block {
         match self.threads[thread].resume(result) {
             Wish::GoOn => self.release(thread, 0),
             Wish::Barrier => self.states[thread] = State::Barrier,
+            Wish::Named(came) => {
+                self.states[thread] = State::Named(came);
+                self.come_to_named(thread)?;
+            }
             Wish::Grid => self.states[thread] = State::Grid,
             Wish::Meet(site, args) => {
                 self.states[thread] = State::Meets(site, args);
@@ -172,6 +183,7 @@ impl Block {
             Wish::End => {
                 self.states[thread] = State::Ended;
                 self.meet(thread)?;
+                self.come_to_named(thread)?;
             }
             Wish::Endless => {
                 let name = self.name(thread);
@@ -225,6 +237,44 @@ impl Block {
         });
         if here == mask & left {
             self.execute(warp.start, call, here);
+        }
+        Ok(())
+    }
+
+    /// Has the warp of a thread come to the named barrier that all its lanes wait at which have not ended, and lets those
+    /// go on whose barrier is open then.
+    fn come_to_named(&mut self, thread: usize) -> Result<(), String> {
+        let warp = self.warp(thread);
+        let mut came = None;
+        for state in &self.states[warp.clone()] {
+            match (*state, came) {
+                (State::Ended, _) => {}
+                (State::Named(mine), None) => came = Some(mine),
+                (State::Named(mine), Some(other)) if mine == other => {}
+                (State::Named(_), Some(_)) => {
+                    let name = self.name(warp.start);
+                    return Err(format!(
+                        "lanes of the warp of {name} come to different named barriers"
+                    ));
+                }
+                _ => return Ok(()),
+            }
+        }
+        let Some(came) = came else {
+            return Ok(());
+        };
+        let ticket = self.named.arrive(came)?;
+        for n in warp {
+            match (self.states[n], ticket) {
+                (State::Named(_), Some(ticket)) => self.states[n] = State::Arrived(ticket),
+                (State::Named(_), None) => self.release(n, 0),
+                _ => {}
+            }
+        }
+        for n in 0..self.states.len() {
+            if matches!(self.states[n], State::Arrived(ticket) if self.named.is_open(ticket)) {
+                self.release(n, 0);
+            }
         }
         Ok(())
     }
@@ -311,6 +361,16 @@ impl Block {
             found.map(|thread| (thread, self.name(thread)))
         };
         let mut parts = vec!["threads wait for each other in vain".to_owned()];
+        if let Some((_, name)) = at(|s| matches!(s, State::Named(_))) {
+            parts.push(format!(
+                "{name} at a named barrier, to which not all lanes of its warp come"
+            ));
+        }
+        if let Some((thread, name)) = at(|s| matches!(s, State::Arrived(_)))
+            && let State::Arrived(ticket) = self.states[thread]
+        {
+            parts.push(format!("{name}: {}", self.named.in_vain(ticket)));
+        }
         if let Some((_, name)) = at(|s| matches!(s, State::Barrier)) {
             parts.push(format!("{name} at a barrier"));
         }

@@ -112,7 +112,7 @@ impl Loaded {
         })?;
         let outside = |name: &str| match name {
             OPERATE => {
-                let operate = operate as unsafe extern "C" fn(usize, *const u64) -> u64;
+                let operate = operate as unsafe extern "C" fn(usize, *mut u64) -> u64;
                 Some((operate as *const ()).expose_provenance())
             }
             SHARED => Some(memory.shared as usize),

@@ -9,10 +9,11 @@ use std::ptr;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 
-use kiln_ir::gpu_on_host::{Operation, RowCall, Site};
+use kiln_ir::gpu_on_host::{Element, Operation, RowCall, Site};
+use kiln_ir::named_barrier::NamedBarrier;
 use kiln_ir::{Meaning, ThreadPosition};
 
-use super::atomic::change;
+use super::atomic::{change, change_words};
 use super::block::BlockRun;
 
 /// The most arguments of an operation of a warp.
@@ -33,6 +34,8 @@ pub(super) enum Wish {
     GoOn,
     /// A barrier, where the other threads of the block come.
     Barrier,
+    /// A named barrier, to which its warp comes as a whole.
+    Named(NamedBarrier),
     /// One thread of each block.
     Grid,
     /// Other lanes, at an operation of the warp.
@@ -122,11 +125,12 @@ impl Thread {
     }
 }
 
-/// What the code calls. `args` are as many words as the site has arguments.
+/// What the code calls. `words` are as many arguments as the site has; the second word of a result of two takes the
+/// place of the first of them.
 ///
 /// # Safety
 /// Called by the code of a thread that runs, with the number of a site of its code.
-pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
+pub(super) unsafe extern "C" fn operate(site: usize, words: *mut u64) -> u64 {
     // SAFETY: a thread runs, so that it is there.
     let running = unsafe { &*CURRENT.get() };
     // SAFETY: the sites of code live as long as it does, which outlives its threads; nobody keeps
@@ -136,7 +140,7 @@ pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
     let args = match site.arguments {
         0 => &[],
         // SAFETY: the code has put that many words there.
-        count => unsafe { std::slice::from_raw_parts(args, count) },
+        count => unsafe { std::slice::from_raw_parts(words, count) },
     };
     let result = match &site.operation {
         Operation::Nothing => 0,
@@ -145,6 +149,13 @@ pub(super) unsafe extern "C" fn operate(site: usize, args: *const u64) -> u64 {
         Operation::DynamicSharedBytes => return running.dynamic_shared.into(),
         Operation::LowBits(bits) => return args[0] & (u64::MAX >> (u64::BITS - bits)),
         Operation::ToFloat { signed, bits } => return towards_zero(args[0], *signed, *bits),
+        Operation::Atomic(what, Element { bits: 128, .. }) => {
+            // SAFETY: the kernel accesses what it may, as those who run it promise.
+            let [low, high] = unsafe { change_words(*what, args) };
+            // SAFETY: there is an address among the arguments, and they are not looked at again.
+            unsafe { words.write(high) };
+            low
+        }
         // SAFETY: the kernel accesses what it may, as those who run it promise.
         Operation::Atomic(what, element) => unsafe { change(*what, *element, args) },
         Operation::Exit => return running.wait(Wish::End),
@@ -185,6 +196,11 @@ impl Running {
                 words[..args.len()].copy_from_slice(args);
                 self.wait(Wish::Meet(site, words))
             }
+            Meaning::NamedBarrier { waits } => self.wait(Wish::Named(NamedBarrier {
+                number: args[0] as u32,
+                threads: args[1] as u32,
+                waits,
+            })),
             // It was lowered as a function, or is an operation of its own.
             Meaning::Body(_) | Meaning::Grid => 0,
         }

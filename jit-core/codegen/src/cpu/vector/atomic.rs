@@ -25,6 +25,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         ordering: Ordering,
         used: bool,
     ) -> Result<Leaves<'ctx>, BackendError> {
+        if self.types().is_word_pair(self.type_of(value)) {
+            return self.swap_words(ptr, (None, value), ordering);
+        }
         let scalar = self.scalar_of(value);
         let address = self.leaf(ptr)?;
         let operand = self.leaf(value)?;
@@ -262,6 +265,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         new: Value,
         ordering: Ordering,
     ) -> Result<Leaves<'ctx>, BackendError> {
+        if self.types().is_word_pair(self.type_of(new)) {
+            return self.swap_words(ptr, (Some(expected), new), ordering);
+        }
         let scalar = self.scalar_of(new);
         let ty = scalar_type(self.emit, scalar);
         let shared = self.is_shared(ptr);
@@ -291,6 +297,74 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(Leaves::from_elem(Leaf::from(old), 1))
     }
 
+    /// An exchange of 16 bytes, or with what is expected a compare-and-swap, lane by lane.
+    fn swap_words(
+        &mut self,
+        ptr: Value,
+        (expected, new): (Option<Value>, Value),
+        ordering: Ordering,
+    ) -> Result<Leaves<'ctx>, BackendError> {
+        let (shared, order) = (self.is_shared(ptr), host_ordering(ordering));
+        let mut operands = vec![self.leaf(ptr)?.vector(self.emit)?.into()];
+        for value in expected.into_iter().chain([new]) {
+            for half in self.get(value)? {
+                operands.push(half.vector(self.emit)?.into());
+            }
+        }
+        let whole = self.emit.context.i128_type();
+        let ty = self.emit.vector_of(whole.into());
+        let old = self.value_of_lanes(&operands, ty, |warp, lane| {
+            let at = lane[0].into_pointer_value();
+            let mut swapped = Vec::new();
+            for halves in lane[1..].chunks_exact(2) {
+                swapped.push(warp.emit.of_halves([halves[0], halves[1]])?);
+            }
+            match shared {
+                true => warp.swap_in_turn(at, &swapped),
+                false => warp.swap_at_once(at, &swapped, order),
+            }
+        })?;
+        let halves = self.emit.halves(old)?;
+        Ok(halves.into_iter().map(Leaf::from).collect())
+    }
+
+    /// An exchange of 16 bytes, or of two operands a compare-and-swap, where nobody comes between.
+    fn swap_in_turn(
+        &self,
+        at: PointerValue<'ctx>,
+        operands: &[BasicValueEnum<'ctx>],
+    ) -> Built<'ctx> {
+        let whole = self.emit.context.i128_type().into();
+        let old = self.emit.load(whole, at, WORD_PAIR_ALIGN, false)?;
+        let new = match *operands {
+            [expected, new] => {
+                let equal = self.emit.icmp(IntPredicate::EQ, old, expected)?;
+                self.emit.select(equal, new, old)?
+            }
+            _ => operands[0],
+        };
+        self.emit.store(at, new, WORD_PAIR_ALIGN, false)?;
+        Ok(old)
+    }
+
+    /// An exchange of 16 bytes, or of two operands a compare-and-swap, among the threads of the host.
+    fn swap_at_once(
+        &self,
+        at: PointerValue<'ctx>,
+        operands: &[BasicValueEnum<'ctx>],
+        order: AtomicOrdering,
+    ) -> Built<'ctx> {
+        let builder = &self.emit.builder;
+        let [expected, new] = *operands else {
+            let new = operands[0].into_int_value();
+            let old = builder.build_atomicrmw(AtomicRMWBinOp::Xchg, at, new, order)?;
+            return Ok(old.into());
+        };
+        let (expected, new) = (expected.into_int_value(), new.into_int_value());
+        let pair = builder.build_cmpxchg(at, expected, new, order, failure_ordering(order))?;
+        Ok(builder.build_extract_value(pair, 0, "")?)
+    }
+
     /// Within a block program order is enough.
     pub(super) fn fence(&self, ordering: Ordering, scope: Scope) -> Result<(), BackendError> {
         if ordering == Ordering::Relaxed || scope == Scope::Block {
@@ -301,6 +375,9 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
         Ok(())
     }
 }
+
+/// The alignment of a `u64x2`, in bytes.
+const WORD_PAIR_ALIGN: u32 = 16;
 
 /// The reduction over lanes that an atomic amounts to, and what an inactive lane gives it.
 fn reduction(op: AtomicOp, scalar: Scalar) -> (&'static str, u64) {

@@ -56,6 +56,7 @@ impl<'ctx> Emit<'_, 'ctx> {
             8 => self.context.i8_type(),
             16 => self.context.i16_type(),
             32 => self.context.i32_type(),
+            128 => self.context.i128_type(),
             _ => self.context.i64_type(),
         }
     }
@@ -268,6 +269,28 @@ impl<'ctx> Emit<'_, 'ctx> {
 
     pub(super) fn or(&self, a: BasicValueEnum<'ctx>, b: BasicValueEnum<'ctx>) -> Built<'ctx> {
         self.binary(InstructionOpcode::Or, a, b)
+    }
+
+    /// Two words as one number of 128 bits, the low one first.
+    pub(super) fn of_halves(&self, [low, high]: [BasicValueEnum<'ctx>; 2]) -> Built<'ctx> {
+        let (low, high) = (
+            self.resize(low, 128, false)?,
+            self.resize(high, 128, false)?,
+        );
+        let high = self.binary(InstructionOpcode::Shl, high, self.int_like(64, high))?;
+        self.or(low, high)
+    }
+
+    /// The low and the high word of a number of 128 bits.
+    pub(super) fn halves(
+        &self,
+        whole: BasicValueEnum<'ctx>,
+    ) -> Result<[BasicValueEnum<'ctx>; 2], BackendError> {
+        let high = self.binary(InstructionOpcode::LShr, whole, self.int_like(64, whole))?;
+        Ok([
+            self.resize(whole, 64, false)?,
+            self.resize(high, 64, false)?,
+        ])
     }
 
     /// The complement of all bits.

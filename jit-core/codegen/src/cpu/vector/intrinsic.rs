@@ -63,6 +63,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 })?;
                 None
             }
+            Meaning::NamedBarrier { .. } => return Err(unexpected("a named barrier")),
             Meaning::Body(_) => return Err(unexpected("an intrinsic that was not expanded")),
         };
         Ok(leaf.map(|leaf| Leaves::from_elem(leaf, 1)))

@@ -52,6 +52,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         value: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        if self.types().table().is_word_pair(self.type_of(value)) {
+            return self.swap_words(ptr, (None, value), order);
+        }
         let (scalar, operand) = (self.scalar_of(value), self.one(value));
         let operation = (Atomic::Modify(op), scalar);
         if let Some(old) = self.own_atomic(operation, ptr, &[operand], order)? {
@@ -112,6 +115,9 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         new: Value,
         order: Order,
     ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        if self.types().table().is_word_pair(self.type_of(new)) {
+            return self.swap_words(ptr, (Some(expected), new), order);
+        }
         let operation = (Atomic::CompareAndSwap, self.scalar_of(new));
         let operands = [self.one(expected), self.one(new)];
         if let Some(old) = self.own_atomic(operation, ptr, &operands, order)? {
@@ -132,6 +138,26 @@ impl<'a, 'ctx> FunctionLowering<'a, 'ctx> {
         }
         let old = builder.build_extract_value(result, 0, "")?;
         Ok(builder.build_bit_cast(old, operands[0].get_type(), "")?)
+    }
+
+    /// An exchange of 16 bytes, or with what is expected a compare-and-swap.
+    fn swap_words(
+        &self,
+        ptr: Value,
+        (expected, new): (Option<Value>, Value),
+        order: Order,
+    ) -> Result<BasicValueEnum<'ctx>, BackendError> {
+        let (builder, bits) = (self.builder(), self.module.context.i128_type());
+        let mut operands = Vec::new();
+        for value in expected.into_iter().chain([new]) {
+            let whole = builder.build_bit_cast(self.one(value), bits, "")?;
+            operands.push(whole.into_int_value());
+        }
+        let space = self.types().table().address_of(self.type_of(ptr)).space;
+        let (dialect, address) = (self.module.dialect, (self.pointer(ptr), space));
+        let old = dialect.atomic_of_words(&self.point(), address, &operands, order)?;
+        let old = old.proved("an atomic of 16 bytes");
+        Ok(builder.build_bit_cast(old, self.one(new).get_type(), "")?)
     }
 
     /// Says in LLVM's terms that other threads reach what the mutable parameters point at.

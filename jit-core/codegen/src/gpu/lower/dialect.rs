@@ -119,6 +119,18 @@ pub(in crate::gpu) trait Dialect {
         Ok(None)
     }
 
+    /// An exchange of 16 bytes, or with two operands a compare-and-swap, whose first one is expected: integers of 128
+    /// bits, as the old value is. `None`: the machine has none.
+    fn atomic_of_words<'ctx>(
+        &self,
+        _: &Point<'_, '_, 'ctx>,
+        _: (PointerValue<'ctx>, AddressSpace),
+        _: &[IntValue<'ctx>],
+        _: Order,
+    ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
+        Ok(None)
+    }
+
     /// An integer of 32 or 64 bits as `f32`, rounded towards zero. Where there is no instruction for
     /// it, the digits that `f32` has no room for are cut before it is converted, which is then exact.
     fn towards_zero<'ctx>(

@@ -33,7 +33,7 @@ use crate::gpu::inline_ptx::WrittenPtx;
 use crate::gpu::kernel::{BackEnd, GpuKernel};
 use crate::gpu::legal::check_legal;
 use crate::gpu::placeless::run_freezing;
-use crate::gpu::ptx::PtxBackEnd;
+use crate::gpu::ptx::{PtxBackEnd, ptx_version};
 use crate::gpu::recomputed::recompute;
 use crate::gpu::summed::{Held, sum_early};
 use crate::illegal::IllegalOperations;
@@ -94,7 +94,7 @@ impl Isa for OnHostIsa {
 
 impl LlvmIsa for OnHostIsa {
     fn lower<'a>(&self, job: LlvmJob<'a>) -> Result<Lowered<'a>, BackendError> {
-        let machine = Machine::nvptx(self.target.sm, self.target.ptx)?;
+        let machine = Machine::nvptx(self.target.sm, ptx_version(self.target, job.legal))?;
         let kernel = GpuKernel::new(job, machine, &self.target, OnHostBackEnd)?;
         Ok(Lowered::Module(Box::new(kernel)))
     }

@@ -63,13 +63,14 @@ fn of_row(row: &'static IntrinsicDef, cell: Option<Scalar>) -> Option<Operation>
     }
     let (scalar, params) = row.scalars(cell)?;
     match row.meaning {
-        Meaning::Pure(_) | Meaning::Position(_) | Meaning::Warp(_) => {
-            Some(Operation::Row(RowCall {
-                row,
-                scalar,
-                params,
-            }))
-        }
+        Meaning::Pure(_)
+        | Meaning::Position(_)
+        | Meaning::Warp(_)
+        | Meaning::NamedBarrier { .. } => Some(Operation::Row(RowCall {
+            row,
+            scalar,
+            params,
+        })),
         Meaning::Body(_) | Meaning::Grid => None,
     }
 }
@@ -136,7 +137,13 @@ fn atomic(template: &str) -> Option<Operation> {
         "cas" => (Change::CompareAndSwap, "$0, [$1], $2, $3;"),
         _ => (Change::Modify(modification(operation)?), "$0, [$1], $2;"),
     };
-    (operands == wanted).then_some(Operation::Atomic(change, Element::named(ty)?))
+    let element = Element::named(ty)?;
+    let swaps = matches!(
+        change,
+        Change::CompareAndSwap | Change::Modify(AtomicOp::Exchange)
+    );
+    (operands == wanted && (swaps || element.bits <= u64::BITS))
+        .then_some(Operation::Atomic(change, element))
 }
 
 fn modification(word: &str) -> Option<AtomicOp> {
@@ -243,6 +250,7 @@ mod tests {
             "atom.relaxed.gpu.global.nand.u32 $0, [$1], $2;",
             "atom.relaxed.gpu.global.add.u32 $0, [$1+4], $2;",
             "atom.relaxed.gpu.add.noftz.f16 $0, [$1], $2;",
+            "atom.relaxed.gpu.add.b128 $0, [$1], $2;",
             "atom.relaxed.gpu.add.f16 $0, [$1], $2;",
             "atom.relaxed.gpu.global.add.u32 $0, [$1], $2; exit;",
             "ld.u32 $0, [$1];",
