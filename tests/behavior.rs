@@ -6,6 +6,7 @@
 mod alignment;
 mod checks;
 mod choices;
+mod computed;
 mod cpu_code;
 mod cpu_warps;
 mod directives;

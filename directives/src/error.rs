@@ -100,6 +100,24 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A slice of which blocks cannot compute what they read.
+    #[error("{}", error_text!("{place}: blocks cannot compute what they read of `{slice}`: {problem}"))]
+    Computed {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A use of a slice whose elements blocks have computed in shared memory alone.
+    #[error("{}", error_text!(
+        "`{slice}` is used behind a region that says `shared(compute({slice}))`, with which its elements are nowhere but in          shared memory: let it be a vector of the function's own that nothing else reads, or take the clause away"
+    ))]
+    NotKept {
+        /// The slice.
+        slice: String,
+    },
     /// A slice that a loop does not reduce.
     #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
     Reduction {

@@ -18,7 +18,8 @@
 //! | `banks` | banks of shared memory, and longer rows for them |
 //! | `guidance` | what a schedule costs, as numbers |
 //! | `bounds` | indices that are below the slice's length |
-//! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
+//! | `section`, `stage`, `fill` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
+//! | `compute` | that blocks compute what a turn reads of a slice, instead of loops before it |
 //! | `private` | variables that iterations hand on |
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
@@ -34,10 +35,12 @@ mod affine;
 mod apply;
 mod banks;
 mod bounds;
+mod compute;
 mod dependence;
 mod edge;
 mod emit;
 mod error;
+mod fill;
 mod grid;
 mod guidance;
 mod integer;

@@ -6,6 +6,7 @@
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
 //! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
 //! | [`whole()`] | there, too, for each slice | a block copies all of the slice to shared memory before a turn |
+//! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
@@ -72,6 +73,13 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.whole").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// What the next loop reads in a turn of a slice, a parameter of the region that is named by its length, a block computes in
+    /// shared memory before the turn, as the loops before it do that write the slice, in the place of these loops.
+    pub fn compute(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.compute").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// Iterations of the next loop combine elements of a slice, a parameter of the region that is named by its length, with
     /// values by an operation whose order does not matter.

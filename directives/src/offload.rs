@@ -105,6 +105,8 @@ pub struct Present<T: KernelType> {
     is_newer: bool,
     /// Of a slice whose elements are not copied to the device: those that regions have written.
     written: Option<Vec<Elements>>,
+    /// The name of a slice whose elements blocks have computed, and nobody has written to it since.
+    lost: Option<String>,
 }
 
 /// What holds a slice on the device.
@@ -132,6 +134,7 @@ impl<T: KernelType> Default for Present<T> {
             held: Held::Nothing,
             is_newer: false,
             written: None,
+            lost: None,
         }
     }
 }
@@ -145,6 +148,7 @@ impl<T: KernelType> Present<T> {
     /// Lets regions write the slice before they read it: its elements are not copied to the device. What is there of it is
     /// let go.
     pub fn alloc(&mut self) {
+        self.lost = None;
         self.held = Held::Nothing;
         self.written = Some(Vec::new());
     }
@@ -171,8 +175,14 @@ impl<T: KernelType> Present<T> {
     /// Notes what a region does to the slice, which is this parameter of it; before the launch.
     ///
     /// # Errors
-    /// A read of elements that were not copied to the device and that no region has written.
+    /// A read of elements that were not copied to the device and that no region has written, or that blocks have computed.
     pub fn used(&mut self, ready: &Ready, param: usize, name: &str) -> Result<(), DirectiveError> {
+        let mut loops = ready.schedule.loops.iter();
+        if loops.any(|held| held.computed.contains(param as u32)) {
+            self.lost = Some(name.to_owned());
+            return Ok(());
+        }
+        self.is_kept()?;
         let (Some(written), Known::Length(len)) = (&mut self.written, self.held.known()) else {
             return Ok(());
         };
@@ -206,6 +216,16 @@ impl<T: KernelType> Present<T> {
         Ok(())
     }
 
+    /// Refuses a use of what nobody has.
+    fn is_kept(&self) -> Result<(), DirectiveError> {
+        match &self.lost {
+            Some(slice) => Err(DirectiveError::NotKept {
+                slice: slice.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// What a launch knows of the slice.
     pub fn known(&self) -> Known {
         self.held.known()
@@ -232,7 +252,11 @@ impl<T: KernelType> Present<T> {
     }
 
     /// Copies the slice to the host, if a region has written it.
+    ///
+    /// # Errors
+    /// What a copy meets; a slice whose elements blocks have computed.
     pub fn copy_back(&mut self, offload: &mut Offload<'_>, slice: &mut [T]) -> Result<()> {
+        self.is_kept()?;
         if !self.is_newer || matches!(self.held, Held::Nothing) {
             return Ok(());
         }

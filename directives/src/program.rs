@@ -180,6 +180,7 @@ impl Program {
             marks::independent::row(),
             marks::shared::row(),
             marks::whole::row(),
+            marks::compute::row(),
             marks::reduction::row(),
             marks::unpadded::row(),
             marks::tile::row(),
@@ -210,6 +211,10 @@ impl Program {
                         let slice = self.slice_of(&node.data, at)?;
                         marked.shared = marked.shared.with(slice);
                         marked.whole = marked.whole.with(slice);
+                    } else if row.is_same(marks::compute::row()) {
+                        let slice = self.slice_of(&node.data, at)?;
+                        marked.shared = marked.shared.with(slice);
+                        marked.computed = marked.computed.with(slice);
                     } else if row.is_same(marks::reduction::row()) {
                         marked.reduction = marked.reduction.with(self.slice_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {

@@ -108,6 +108,10 @@ pub struct LoopSchedule {
     /// Slices, of those that are staged, of which all elements are, so that their indices may be any. The text of a schedule has
     /// `whole(1)` behind `shared(0,1)`.
     pub whole: Slices,
+    /// Slices, of those that are staged, of which what a turn reads is computed by the block, as the loops before it do that
+    /// write the slice, and in the place of these loops: what several blocks read, each of them computes. The text of a
+    /// schedule has `compute(3)` behind `shared(0,3)`.
+    pub computed: Slices,
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
@@ -184,6 +188,7 @@ impl fmt::Display for Schedule {
             let slices = [
                 ("shared", held.shared),
                 ("whole", held.whole),
+                ("compute", held.computed),
                 ("reduction", held.reduction),
             ];
             for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
@@ -236,6 +241,7 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
                 match name {
                     "shared" => held.shared = slices,
                     "whole" => held.whole = slices,
+                    "compute" => held.computed = slices,
                     "reduction" => held.reduction = slices,
                     _ => return None,
                 }
@@ -284,7 +290,7 @@ impl FromStr for Schedule {
                     "nopad" => held.unpadded = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
                         read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }

@@ -138,7 +138,7 @@ pub(crate) fn touched(program: &Program, known: &[Known]) -> Result<Vec<Touched>
 }
 
 /// Whether all loops around an access have turns, each time; `None` if that is not known.
-fn executes(affine: &mut Affine<'_>, access: &Access) -> Option<bool> {
+pub(crate) fn executes(affine: &mut Affine<'_>, access: &Access) -> Option<bool> {
     let mut all = Some(true);
     for held in &access.loops {
         match affine.turns(held.inst).and_then(|turns| turns.count) {
@@ -171,7 +171,7 @@ fn is_certain(program: &Program, affine: &mut Affine<'_>, access: &Access) -> bo
 }
 
 /// The elements of an access, if its index goes through a box.
-fn elements(affine: &mut Affine<'_>, access: &Access) -> Option<Elements> {
+pub(crate) fn elements(affine: &mut Affine<'_>, access: &Access) -> Option<Elements> {
     let Some([Step::Index { index, of: Some(_) }]) = access.steps.as_deref() else {
         return None;
     };

@@ -13,6 +13,8 @@ use kiln_jit_core::ir::{
     ValueDef,
 };
 
+use crate::affine::Known;
+use crate::compute::{Producer, take_out};
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::program::Program;
@@ -30,15 +32,18 @@ pub(crate) struct Transformed<'p> {
     pub(crate) numbers: Vec<usize>,
     /// What loops reduce.
     pub(crate) reduced: Reduced,
+    /// Loops that write slices of which blocks compute what they read.
+    pub(crate) producers: Vec<Producer>,
     /// Loops within tiles, of which the last one may be shorter.
     pub(crate) partial: Vec<Inst>,
 }
 
 impl<'p> Transformed<'p> {
-    /// The loops of a program as a schedule transforms them.
+    /// The loops of a program as a schedule transforms them, for a launch with such arguments.
     pub(crate) fn of(
         program: &'p Program,
         schedule: &Schedule,
+        known: &[Known],
     ) -> Result<Transformed<'p>, DirectiveError> {
         crate::apply::check_loops(program, schedule)?;
         let mut transformed = Transformed {
@@ -46,14 +51,22 @@ impl<'p> Transformed<'p> {
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
             reduced: Reduced::new(),
+            producers: Vec::new(),
             partial: Vec::new(),
         };
         if schedule.loops.iter().any(|held| !held.reduction.is_empty()) {
             transformed.reduced = reduce(transformed.program.to_mut(), schedule)?;
         }
+        if schedule.loops.iter().any(|held| !held.computed.is_empty()) {
+            let Transformed {
+                program, schedule, ..
+            } = &mut transformed;
+            let (producers, numbers) = take_out(program.to_mut(), schedule, known)?;
+            (transformed.producers, transformed.numbers) = (producers, numbers);
+        }
         // Those behind keep their numbers.
-        for number in (0..schedule.loops.len()).rev() {
-            let held = schedule.loops[number];
+        for number in (0..transformed.schedule.loops.len()).rev() {
+            let held = transformed.schedule.loops[number];
             transformed.check_counts(number, held)?;
             if let Some(size) = held.tile {
                 transformed.tile(number, size)?;

@@ -11,10 +11,11 @@ use kiln::prelude::*;
 use super::{Outcome, chapter};
 
 mod beside;
+mod computed;
 
 pub use beside::verify_side_by_side;
 
-chapter![random_nests];
+chapter![random_nests, random_computed_nests];
 
 /// Numbers from a seed (xorshift64).
 struct Numbers(u64);
@@ -714,6 +715,15 @@ fn random_nests(jit: &Jit) -> Outcome {
     })?;
     assert!(staged >= 10, "{staged} staged");
     assert!(changed >= 15, "{changed} transformations");
+    Ok(())
+}
+
+fn random_computed_nests(jit: &Jit) -> Outcome {
+    let (accepted, refused) = computed::nests(jit, 0x1f83_d9ab_fb41_bd6b, 120)?;
+    assert!(
+        accepted >= 40 && refused >= 20,
+        "{accepted} accepted, {refused} refused"
+    );
     Ok(())
 }
 

@@ -32,6 +32,7 @@ mod barrier_votes;
 mod block_orders;
 mod control;
 mod directives;
+mod directives_computed;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
@@ -154,6 +155,7 @@ pub fn cases() -> Vec<Case> {
         math::CASES,
         control::CASES,
         directives::CASES,
+        directives_computed::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,

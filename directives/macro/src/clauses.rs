@@ -124,8 +124,11 @@ impl Parse for Staged {
 }
 
 /// What a block reads from shared memory in a turn of a loop.
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) slices: Vec<Staged>,
+    /// Slices of which a block computes what a turn reads.
+    pub(crate) computed: Vec<Ident>,
     /// Whether rows there are as long as they need be.
     unpadded: bool,
 }
@@ -141,7 +144,9 @@ impl Shared {
             let mark = Ident::new(mark, proc_macro2::Span::call_site());
             quote!(::kiln::directives::marks::#mark(#slice.len() as u32);)
         });
-        quote!(#(#slices)* #unpadded)
+        let computed = &self.computed;
+        let computed = quote!(#(::kiln::directives::marks::compute(#computed.len() as u32);)*);
+        quote!(#(#slices)* #computed #unpadded)
     }
 }
 
@@ -292,16 +297,9 @@ impl Parse for Partition {
 /// The slices of a clause `reduction`.
 fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
     let message = "`reduction` takes the names of slices whose elements iterations combine with values: write `reduction(a)`";
-    if !input.peek(syn::token::Paren) {
-        return Err(Error::new_spanned(name, message));
-    }
-    let inner;
-    parenthesized!(inner in input);
-    let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner);
-    let slices = slices.map_err(|error| Error::new(error.span(), message))?;
-    match slices.is_empty() {
-        true => Err(Error::new_spanned(name, message)),
-        false => Ok(slices.into_iter().collect()),
+    match input.peek(syn::token::Paren) {
+        true => listed(input, name, message),
+        false => Err(Error::new_spanned(name, message)),
     }
 }
 
@@ -370,40 +368,58 @@ fn times(input: ParseStream<'_>, name: &Ident) -> Result<u32> {
 
 impl Parse for Shared {
     fn parse(input: ParseStream<'_>) -> Result<Shared> {
-        let message =
-            "`shared` says which slices a block copies to shared memory: write `copyin(a, b)`";
-        let name: Ident = input
-            .parse()
-            .map_err(|error| Error::new(error.span(), message))?;
-        if name != "copyin" || !input.peek(syn::token::Paren) {
-            return Err(Error::new_spanned(name, message));
-        }
-        let inner;
-        parenthesized!(inner in input);
-        let whole = |error: Error| {
-            let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads, and \
-                           `a[..]` is all of them";
-            Error::new(error.span(), message)
-        };
-        let slices = Punctuated::<Staged, Token![,]>::parse_terminated(&inner).map_err(whole)?;
-        let mut unpadded = false;
-        if input.peek(Token![,]) {
-            let _: Token![,] = input.parse()?;
-            let clause: Ident = input.parse()?;
-            if clause != "nopad" {
-                let message = "behind `copyin(..)` may be `nopad`, with which rows in shared memory are not longer \
-                               than they need be";
-                return Err(Error::new_spanned(clause, message));
+        let message = "`shared` says what a block has in shared memory: write `copyin(a, b)` for slices of which it copies what a \
+                       turn of the loop reads, `compute(c)` for those of which it computes that, and behind them may be `nopad`, \
+                       with which rows are not longer there than they need be";
+        let mut shared = Shared::default();
+        let mut last = None;
+        while !input.is_empty() {
+            let name: Ident = input
+                .parse()
+                .map_err(|error| Error::new(error.span(), message))?;
+            let has_list = input.peek(syn::token::Paren);
+            match name.to_string().as_str() {
+                "copyin" if has_list => shared.slices.extend(copied(input, &name)?),
+                "compute" if has_list => shared.computed.extend(computed(input, &name)?),
+                "nopad" if !has_list => shared.unpadded = true,
+                _ => return Err(Error::new_spanned(name, message)),
             }
-            unpadded = true;
+            last = Some(name);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
         }
-        match slices.is_empty() || !input.is_empty() {
-            true => Err(Error::new_spanned(name, message)),
-            false => Ok(Shared {
-                slices: slices.into_iter().collect(),
-                unpadded,
-            }),
+        match (last, shared.slices.is_empty() && shared.computed.is_empty()) {
+            (Some(_), false) => Ok(shared),
+            (Some(name), true) => Err(Error::new_spanned(name, message)),
+            (None, _) => Err(Error::new(input.span(), message)),
         }
+    }
+}
+
+/// The slices of a clause `copyin`.
+fn copied(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Staged>> {
+    let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads, and `a[..]` is all \
+                   of them";
+    listed(input, name, message)
+}
+
+/// The slices of a clause `compute`.
+fn computed(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`compute` takes the names of slices that loops before this one write: a block computes what a turn reads of \
+                   them, whichever elements these are";
+    listed(input, name, message)
+}
+
+/// What is in the parentheses of a clause, at least one.
+fn listed<T: Parse>(input: ParseStream<'_>, name: &Ident, message: &str) -> Result<Vec<T>> {
+    let inner;
+    parenthesized!(inner in input);
+    let all = Punctuated::<T, Token![,]>::parse_terminated(&inner);
+    let all = all.map_err(|error| Error::new(error.span(), message))?;
+    match all.is_empty() {
+        true => Err(Error::new_spanned(name, message)),
+        false => Ok(all.into_iter().collect()),
     }
 }
 
