@@ -12,7 +12,7 @@
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
 //! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
-//! | `transform`, `jam`, `edge` | tiles of loops; iterations side by side; what is executed beyond their ends |
+//! | `transform`, `interchange`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
@@ -44,6 +44,7 @@ mod fill;
 mod grid;
 mod guidance;
 mod integer;
+mod interchange;
 mod jam;
 mod kernel;
 mod levels;

@@ -8,6 +8,7 @@
 //! | [`whole()`] | there, too, for each slice | a block copies all of the slice to shared memory before a turn |
 //! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
+//! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
 //! | [`unroll()`] | there, too | how often the loop's body is written |
@@ -92,6 +93,11 @@ kiln_device_stdlib::intrinsic! {
     pub fn unpadded() {
         left_in()
     } = row("offload.unpadded").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The loop that alone is in the next loop becomes the one around it.
+    pub fn interchange() {
+        left_in()
+    } = row("offload.interchange").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
     pub fn tile(iterations: u32)

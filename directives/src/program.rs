@@ -183,6 +183,7 @@ impl Program {
             marks::compute::row(),
             marks::reduction::row(),
             marks::unpadded::row(),
+            marks::interchange::row(),
             marks::tile::row(),
             marks::jam::row(),
             marks::unroll::row(),
@@ -219,6 +220,8 @@ impl Program {
                         marked.reduction = marked.reduction.with(self.slice_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
+                    } else if row.is_same(marks::interchange::row()) {
+                        marked.interchanged = true;
                     } else if row.is_same(marks::unpadded::row()) {
                         marked.unpadded = true;
                     } else {

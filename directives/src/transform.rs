@@ -15,8 +15,10 @@ use kiln_jit_core::ir::{
 
 use crate::affine::Known;
 use crate::compute::{Producer, take_out};
+use crate::dependence::check_interchange;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
+use crate::interchange::Pair;
 use crate::program::Program;
 use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
@@ -63,6 +65,11 @@ impl<'p> Transformed<'p> {
             } = &mut transformed;
             let (producers, numbers) = take_out(program.to_mut(), schedule, known)?;
             (transformed.producers, transformed.numbers) = (producers, numbers);
+        }
+        for number in (0..transformed.schedule.loops.len()).rev() {
+            if transformed.schedule.loops[number].interchanged {
+                transformed.interchange(number, known)?;
+            }
         }
         // Those behind keep their numbers.
         for number in (0..transformed.schedule.loops.len()).rev() {
@@ -128,6 +135,19 @@ impl<'p> Transformed<'p> {
                 return Err(self.refuse(inst, format!("{clause}({count})"), problem));
             }
         }
+        Ok(())
+    }
+
+    /// Lets the loop directly within one be around it.
+    fn interchange(&mut self, number: usize, known: &[Known]) -> Result<(), DirectiveError> {
+        let outer = self.program.loops[number].0;
+        let pair = Pair::of(&self.program, outer);
+        let pair = pair.map_err(|problem| self.refuse(outer, "interchange".to_owned(), problem))?;
+        pair.check_variables(&self.program)?;
+        let loops = [pair.outer, pair.inner];
+        let launch = (known, &self.reduced);
+        check_interchange(&self.program, &self.schedule, launch, loops)?;
+        pair.write(self.function());
         Ok(())
     }
 
@@ -287,7 +307,7 @@ fn change_loop(function: &mut Function, inst: Inst, change: impl FnOnce(&mut Val
 }
 
 /// Whether a loop with this body is ended from within, or one around it ended or continued.
-fn breaks(function: &Function, region: Region, depth: u32) -> bool {
+pub(crate) fn breaks(function: &Function, region: Region, depth: u32) -> bool {
     function.regions[region].insts.iter().any(|&inst| {
         let data = &function.insts[inst].data;
         let own = match data.control() {

@@ -12,8 +12,10 @@ use super::{Outcome, chapter};
 
 mod beside;
 mod computed;
+mod interchanged;
 
 pub use beside::verify_side_by_side;
+pub use interchanged::verify_interchanged;
 
 chapter![random_nests, random_computed_nests];
 
@@ -664,7 +666,8 @@ fn transformed(
     let (mut accepted, mut count) = (schedule.clone(), 0);
     for number in 0..schedule.loops.len() {
         let size = 2 + numbers.below(2) as u32;
-        let clauses: [fn(&mut LoopSchedule, u32); 3] = [
+        let clauses: [fn(&mut LoopSchedule, u32); 4] = [
+            |held, _| held.interchanged = true,
             |held, size| held.tile = Some(size),
             |held, size| held.jam = Some(size),
             |held, size| held.unroll = Unroll::By(size),

@@ -57,6 +57,7 @@ impl Partition {
 /// How a loop is transformed, as the marks take it.
 #[derive(Default)]
 pub(crate) struct Transform {
+    interchange: bool,
     tile: Option<u32>,
     jam: Option<u32>,
     unroll: Option<u32>,
@@ -71,7 +72,10 @@ impl Transform {
         };
         let (tile, jam) = (mark("tile", self.tile), mark("jam", self.jam));
         let unroll = mark("unroll", self.unroll);
-        quote!(#tile #jam #unroll)
+        let interchange = self
+            .interchange
+            .then(|| quote!(::kiln::directives::marks::interchange();));
+        quote!(#interchange #tile #jam #unroll)
     }
 }
 
@@ -305,15 +309,16 @@ fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
 
 impl Parse for Transform {
     fn parse(input: ParseStream<'_>) -> Result<Transform> {
-        let message = "`loop_transform` has the clauses `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
+        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
                        `unroll(never)`";
-        let mut transform = Transform::default();
+        let (mut transform, mut interchange) = (Transform::default(), None);
         if input.is_empty() {
             return Err(Error::new(input.span(), message));
         }
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             let (clause, number) = match name.to_string().as_str() {
+                "interchange" => (&mut interchange, 1),
                 "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
                 "unroll_and_jam" => (&mut transform.jam, count(input, &name, 1..=64)?),
                 "unroll" => (&mut transform.unroll, times(input, &name)?),
@@ -326,6 +331,7 @@ impl Parse for Transform {
                 input.parse::<Token![,]>()?;
             }
         }
+        transform.interchange = interchange.is_some();
         Ok(transform)
     }
 }
