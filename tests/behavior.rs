@@ -27,5 +27,6 @@ mod nvcc;
 mod pipeline;
 mod rows;
 mod safe_code;
+mod search;
 mod staged;
 mod static_assertions;

@@ -15,6 +15,8 @@ use crate::{coulomb, hotspot, jacobi, matmul, tpacf, transpose};
 pub struct Directed {
     /// The name of the program of [`BENCHMARKS`] that it is.
     pub benchmark: &'static str,
+    /// The name of the way to it, that of the program if there is one.
+    pub name: &'static str,
     /// The file with its function.
     pub source: &'static str,
     pub(crate) make: Make,
@@ -35,9 +37,15 @@ impl Directed {
     pub(crate) const fn of(benchmark: &'static str, source: &'static str, plan: Plan) -> Directed {
         Directed {
             benchmark,
+            name: benchmark,
             source,
             make: Make::OfBenchmark(plan),
         }
+    }
+
+    /// As one of several ways to the program.
+    pub(crate) const fn named(self, name: &'static str) -> Directed {
+        Directed { name, ..self }
     }
 
     /// The program that it is.
@@ -77,6 +85,9 @@ pub const DIRECTED: &[Directed] = &[
     transpose::directed::TRANSPOSE,
     tpacf::directed::TPACF,
 ];
+
+/// The product of matrices, step by step.
+pub const STEPS: &[Directed] = &matmul::steps::STEPS;
 
 /// The programs of the suite that directives ought to say and cannot, each with what is missing.
 pub const MISSING: &[(&str, &str)] = &[(

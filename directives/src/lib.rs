@@ -23,7 +23,9 @@
 //! | `private` | variables that iterations hand on |
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
+//! | `search` | looking for a schedule |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `data` | what `global!(..)` says: sections that are copied where it stands |
 //! | `touched` | what a region reads and writes of slices that were not copied to the device |
 //! | `error` | what is refused |
 //!
@@ -36,6 +38,7 @@ mod apply;
 mod banks;
 mod bounds;
 mod compute;
+mod data;
 mod dependence;
 mod edge;
 mod emit;
@@ -57,6 +60,7 @@ mod private;
 mod program;
 mod reduce;
 mod schedule;
+mod search;
 mod section;
 mod shares;
 mod stage;
@@ -71,10 +75,12 @@ pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;
 pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+pub use search::{Budget, Found, Trial};
 pub use section::Section;
 
 /// What the code that `#[offload]` writes refers to.
 #[doc(hidden)]
 pub mod macros {
+    pub use crate::data::{Section, bounds, clear, copy_section};
     pub use crate::offload::*;
 }

@@ -71,6 +71,7 @@ impl Sum {
     fn build<'k>(&self, k: &'k KernelBuilder, indices: &[Val<'k>]) -> Val<'k> {
         let number = k.lit(Type::I32, self.number);
         let terms = self.factors.iter().zip(indices);
+        let terms = terms.filter(|(factor, _)| **factor != 0);
         terms.fold(number, |sum, (&factor, &index)| {
             sum + index * k.lit(Type::I32, factor)
         })

@@ -33,6 +33,7 @@ mod block_orders;
 mod control;
 mod directives;
 mod directives_computed;
+mod directives_data;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
@@ -156,6 +157,7 @@ pub fn cases() -> Vec<Case> {
         control::CASES,
         directives::CASES,
         directives_computed::CASES,
+        directives_data::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,

@@ -9,6 +9,7 @@ use crate::{Checked, Launcher, Workload};
 
 pub(crate) const HOTSPOT: Directed = Directed {
     benchmark: "hotspot",
+    name: "hotspot",
     source: include_str!("directed.rs"),
     make: Make::Own(|jit, size| {
         let heat = Hotspot::new(jit, size)?;

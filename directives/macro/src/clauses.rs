@@ -79,29 +79,119 @@ impl Transform {
     }
 }
 
-/// What `global!(..)` says: of these slices, regions write what they read.
+/// What `global!(..)` says, clause by clause.
 pub(crate) struct Global {
-    pub(crate) slices: Vec<Ident>,
+    pub(crate) clauses: Vec<Clause>,
+}
+
+/// A clause of `global!(..)`.
+pub(crate) struct Clause {
+    pub(crate) word: Word,
+    pub(crate) slices: Vec<Sectioned>,
+    /// What the elements are copied over, if that is not where they come from.
+    pub(crate) to: Vec<Sectioned>,
+}
+
+/// What is done to slices.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Word {
+    Alloc,
+    CopyIn,
+    CopyOut,
+    Clear,
+    Free,
+}
+
+/// A slice, and along each dimension which of its elements; all if there is none.
+#[derive(Clone)]
+pub(crate) struct Sectioned {
+    pub(crate) slice: Ident,
+    pub(crate) dims: Vec<Expr>,
+}
+
+impl Parse for Sectioned {
+    fn parse(input: ParseStream<'_>) -> Result<Sectioned> {
+        let (slice, mut dims) = (input.parse()?, Vec::new());
+        while input.peek(syn::token::Bracket) {
+            let inner;
+            syn::bracketed!(inner in input);
+            dims.push(inner.parse()?);
+            if !inner.is_empty() {
+                return Err(inner.error(
+                    "a section has a range in brackets for each dimension: `a[1..=6][0..4]`",
+                ));
+            }
+        }
+        match dims.len() {
+            0..=3 => Ok(Sectioned { slice, dims }),
+            _ => Err(Error::new_spanned(
+                slice,
+                "a section has up to three dimensions",
+            )),
+        }
+    }
+}
+
+/// Slices with commas between.
+fn sections(input: ParseStream<'_>) -> Result<Vec<Sectioned>> {
+    let mut all = vec![input.parse()?];
+    while input.peek(Token![,]) {
+        input.parse::<Token![,]>()?;
+        if !input.is_empty() {
+            all.push(input.parse()?);
+        }
+    }
+    Ok(all)
 }
 
 impl Parse for Global {
     fn parse(input: ParseStream<'_>) -> Result<Global> {
-        let message = "`global!` says of which slices regions write all that they read: write `global!(alloc a, b)`; other slices \
-                       are copied to the device and back where that is needed";
-        let word: Ident = input
-            .parse()
-            .map_err(|error| Error::new(error.span(), message))?;
-        if word != "alloc" {
-            return Err(Error::new_spanned(word, message));
+        let message = "`global!` says what is on the device: `alloc a, b` of slices of which regions write all that they read, `copyin a[0..4]` and \
+                       `copyout a[0..4] to b[4..8]` for sections that are copied there and back here, `clear a` for zeros, `free a`; other \
+                       slices are copied where that is needed";
+        let mut clauses = Vec::new();
+        while !input.is_empty() || clauses.is_empty() {
+            let word: Ident = input
+                .parse()
+                .map_err(|error| Error::new(error.span(), message))?;
+            let kind = match word.to_string().as_str() {
+                "alloc" => Word::Alloc,
+                "copyin" => Word::CopyIn,
+                "copyout" => Word::CopyOut,
+                "clear" => Word::Clear,
+                "free" => Word::Free,
+                _ => return Err(Error::new_spanned(word, message)),
+            };
+            if input.is_empty() {
+                return Err(Error::new_spanned(word, message));
+            }
+            let slices = sections(input)?;
+            let ahead = input.fork();
+            let has_to =
+                kind == Word::CopyOut && ahead.parse::<Ident>().is_ok_and(|next| next == "to");
+            let mut to = Vec::new();
+            if has_to {
+                input.parse::<Ident>()?;
+                to = sections(input)?;
+            }
+            let is_whole = |held: &&Sectioned| {
+                matches!(kind, Word::Clear | Word::Free) && !held.dims.is_empty()
+            };
+            if let Some(held) = slices.iter().find(is_whole) {
+                let message = "`clear` and `free` are of all of a slice: write its name alone";
+                return Err(Error::new_spanned(&held.slice, message));
+            }
+            if has_to && to.len() != slices.len() {
+                let message = "`copyout a, b to c, d` has as many slices on either side";
+                return Err(Error::new_spanned(word, message));
+            }
+            clauses.push(Clause {
+                word: kind,
+                slices,
+                to,
+            });
         }
-        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(input);
-        let slices = slices.map_err(|error| Error::new(error.span(), message))?;
-        match slices.is_empty() {
-            true => Err(Error::new_spanned(word, message)),
-            false => Ok(Global {
-                slices: slices.into_iter().collect(),
-            }),
-        }
+        Ok(Global { clauses })
     }
 }
 

@@ -331,7 +331,7 @@ impl VisitMut for Marks<'_> {
             *statement = parse_quote!(::kiln::prelude::barrier(););
             return;
         }
-        if is_global(statement) {
+        if is_global(statement) || crate::data::is_shape(statement) {
             self.refuse(statement, MISPLACED);
             return;
         }
