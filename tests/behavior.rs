@@ -6,6 +6,7 @@
 mod alignment;
 mod checks;
 mod choices;
+mod computed;
 mod cpu_code;
 mod cpu_warps;
 mod directives;
@@ -26,5 +27,6 @@ mod nvcc;
 mod pipeline;
 mod rows;
 mod safe_code;
+mod search;
 mod staged;
 mod static_assertions;

@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::error::Error;
 use kiln::prelude::*;
-use suite::directives_random::{verify_nests, verify_side_by_side};
+use suite::directives_random::{verify_interchanged, verify_nests, verify_side_by_side};
 
 /// None that is wrong by trial is accepted, and none that is right is refused as wrong.
 #[test]
@@ -401,7 +401,7 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
     refuse(
         "tblock(2) thread(4) loop 0: over_warp",
         expect![
-            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))
@@ -1081,4 +1081,73 @@ fn costs_are_told_as_numbers() -> kiln::Result<()> {
     let refused = program.guidance(&"tblock(1) thread(1)".parse()?, &known);
     assert!(refused.is_err(), "it has other loops");
     Ok(())
+}
+
+/// Loops that are interchanged, as by trial.
+#[test]
+fn interchanged_loops_are_verified_as_by_trial() -> kiln::Result<()> {
+    let tally = verify_interchanged(0xbb67_ae85_84ca_a73b, 20_000)?;
+    assert!(tally.accepted > 200 && tally.wrong > 200, "{tally:?}");
+    assert!(tally.unproved < tally.accepted, "{tally:?}");
+    Ok(())
+}
+
+refused! {
+    interchanged_and_turned_round, [1], [1], |x, _y, _n| {
+        marks::interchange();
+        for i in 1..10usize {
+            for j in 0..9usize {
+                x[10 * i + j] = x[10 * (i - 1) + j + 1];
+            }
+        }
+    }, expect!["the write at tests/directives.rs:1100:17 and the read at tests/directives.rs:1100:33 use one element of `x`, in iterations of the loop at tests/directives.rs:1098:9 that follow one another, and under `tblock(1) thread(1) loop 0: sequential interchange; loop 1: sequential` that order is turned round where the loops are interchanged: leave the loops as they are"];
+
+    interchanged_with_nothing, [1], [1], |x, _y, n| {
+        marks::interchange();
+        for i in 0..n {
+            x[i] = 1;
+        }
+    }, expect!["tests/directives.rs:1107:9: `interchange` cannot be done: the loop holds something else than one `for` loop and what that one's bounds and indices are computed of: let the inner loop stand alone in it"];
+
+    interchanged_with_something_beside, [1], [1], |x, y, _n| {
+        marks::interchange();
+        for i in 0..10usize {
+            y[i] = 0;
+            for j in 0..10usize {
+                x[10 * i + j] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:1114:9: `interchange` cannot be done: the loop holds something else than one `for` loop and what that one's bounds and indices are computed of: let the inner loop stand alone in it"];
+
+    a_triangle_interchanged, [1], [1], |x, _y, _n| {
+        marks::interchange();
+        for i in 0..10usize {
+            for j in 0..i {
+                x[10 * i + j] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:1124:9: `interchange` cannot be done: the bounds of the inner loop depend on the outer one's counter: let them be the same for all of its turns"];
+
+    interchanged_and_left, [1], [1], |x, y, _n| {
+        marks::interchange();
+        for i in 0..10usize {
+            for j in 0..10usize {
+                if y[i] > 3 {
+                    break;
+                }
+                x[10 * i + j] = 1;
+            }
+        }
+    }, expect!["tests/directives.rs:1133:9: `interchange` cannot be done: `break`, or the end of a loop around, is in the loops: test in each iteration whether there is something to do"];
+
+    interchanged_with_a_sum, [1], [1], |x, y, _n| {
+        let mut sum = 0;
+        marks::interchange();
+        for i in 0..10usize {
+            for j in 0..10usize {
+                sum = sum * 3 + y[10 * i + j];
+            }
+        }
+        x[0] = sum;
+    }, expect!["tests/directives.rs:1148:17: `sum` is written by iterations of the loop or part at tests/directives.rs:1146:9, which are executed in another order, and is read by others or behind it: declare it within, or write to an element of a slice"];
 }

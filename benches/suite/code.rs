@@ -86,7 +86,7 @@ pub fn write_directed<'b>(
         let builder = Jit::builder().device(Device::cpu()).compile(compile);
         let jit = builder.target(Target::Ptx(target)).build()?;
         for program in programs.clone() {
-            let to = folder.join(way).join(program.benchmark);
+            let to = folder.join(way).join(program.name);
             fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
             let mut write = Write {
                 jit: &jit,

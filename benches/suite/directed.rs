@@ -15,6 +15,8 @@ use crate::{coulomb, hotspot, jacobi, matmul, tpacf, transpose};
 pub struct Directed {
     /// The name of the program of [`BENCHMARKS`] that it is.
     pub benchmark: &'static str,
+    /// The name of the way to it, that of the program if there is one.
+    pub name: &'static str,
     /// The file with its function.
     pub source: &'static str,
     pub(crate) make: Make,
@@ -35,9 +37,15 @@ impl Directed {
     pub(crate) const fn of(benchmark: &'static str, source: &'static str, plan: Plan) -> Directed {
         Directed {
             benchmark,
+            name: benchmark,
             source,
             make: Make::OfBenchmark(plan),
         }
+    }
+
+    /// As one of several ways to the program.
+    pub(crate) const fn named(self, name: &'static str) -> Directed {
+        Directed { name, ..self }
     }
 
     /// The program that it is.
@@ -78,17 +86,14 @@ pub const DIRECTED: &[Directed] = &[
     tpacf::directed::TPACF,
 ];
 
+/// The product of matrices, step by step.
+pub const STEPS: &[Directed] = &matmul::steps::STEPS;
+
 /// The programs of the suite that directives ought to say and cannot, each with what is missing.
-pub const MISSING: &[(&str, &str)] = &[
-    (
-        "hotspot, two steps a launch",
-        "tiles that overlap, of which blocks compute the border both: a clause for it, and `shared(alloc)`",
-    ),
-    (
-        "coulomb, by value",
-        "a slice in constant memory: the directive `constant`",
-    ),
-];
+pub const MISSING: &[(&str, &str)] = &[(
+    "coulomb, by value",
+    "a slice in constant memory: the directive `constant`",
+)];
 
 /// The kernels of a function with directives, by what they were made for.
 pub(crate) struct Scheduling {

@@ -7,6 +7,9 @@
 //! - `--size small`, `medium` or `full`: of the input; if not said, `full` on a GPU, else `medium`;
 //! - `--write FOLDER`: no times, but the PTX of the kernels for inputs of the size, as `suite --write` does.
 //!
+//! On the CPU, and for `medium` inputs, C loops with OpenMP are timed, too, that `cargo xtask bench-peers` has compiled, a process of
+//! their own: `OpenMP` is their time to that of the kernel by directives without checks, so that above 1 is ahead.
+//!
 //! The ways are timed in one process, in turn, a sample at least a millisecond of work. What is told is the median of the
 //! twin's machine code, and to it the ratios of its PTX through the driver, of the `#[kernel]` with checks, and of the
 //! kernel by directives without checks and with them; then how far the samples' quartiles are apart, and the lines of the
@@ -16,7 +19,11 @@
 mod code;
 #[path = "../driver.rs"]
 mod driver;
+mod openmp;
 mod options;
+#[path = "../cpu/peers.rs"]
+#[allow(dead_code, reason = "of the peers there, gcc alone has these programs")]
+mod peers;
 mod timing;
 mod twin;
 
@@ -25,18 +32,20 @@ use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 use kiln_suite::{
-    DIRECTED, Directed, Launcher, Lines, MISSING, OnJit, Size, Workload, without_checks,
+    DIRECTED, Directed, Launcher, Lines, MISSING, OnJit, STEPS, Size, Workload, without_checks,
 };
 use serde_json::json;
-use timing::{quartiles, runs_of_a_sample, time};
+use timing::{clock, quartiles, runs_of_a_sample, time};
 use twin::Twins;
 
 fn main() -> kiln::Result<()> {
     let options = options::options();
     let chosen = || {
-        DIRECTED
-            .iter()
-            .filter(|program| program.benchmark.contains(&options.filter))
+        let all = DIRECTED.iter().chain(STEPS);
+        all.filter(|program| {
+            let names = [program.benchmark, program.name];
+            names.iter().any(|name| name.contains(&options.filter))
+        })
     };
     let device = Device::best()?;
     let jits = [CompileOptions::default(), without_checks()].map(|compile| {
@@ -58,8 +67,16 @@ fn main() -> kiln::Result<()> {
         _ => Twins::default(),
     };
     println!(
-        "{:<28} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12}",
-        "program", "peer, ms", "its PTX", "#[kernel]", "unchecked", "checked", "spread", "lines"
+        "{:<28} {:>10} {:>10} {:>10} {:>10} {:>10} {:>8} {:>12} {:>8}",
+        "program",
+        "peer, ms",
+        "its PTX",
+        "#[kernel]",
+        "unchecked",
+        "checked",
+        "spread",
+        "lines",
+        "OpenMP"
     );
     let mut rows = Vec::new();
     for program in chosen() {
@@ -91,6 +108,8 @@ struct Row {
     by_hand: f64,
     /// nvcc's machine code, and its PTX through the driver.
     nvcc: Option<(f64, f64)>,
+    /// C loops with OpenMP.
+    openmp: Option<f64>,
     /// The largest distance of quartiles, as a part of the median.
     spread: f64,
 }
@@ -109,9 +128,11 @@ impl Row {
             .map_or(self.by_hand, |(machine_code, _)| machine_code);
         let ratio = |time: f64| format!("{:.3}", time / peer);
         let ptx = self.nvcc.map_or("-".to_owned(), |(_, ptx)| ratio(ptx));
+        let openmp = self.openmp.map(|time| time / self.unchecked);
+        let openmp = openmp.map_or("-".to_owned(), |ratio| format!("{ratio:.3}"));
         println!(
-            "{:<28} {peer:>10.4} {ptx:>10} {:>10} {:>10} {:>10} {:>7.1}% {:>12}",
-            self.program.benchmark,
+            "{:<28} {peer:>10.4} {ptx:>10} {:>10} {:>10} {:>10} {:>7.1}% {:>12} {openmp:>8}",
+            self.program.name,
             ratio(self.by_hand),
             ratio(self.unchecked),
             ratio(self.checked),
@@ -123,13 +144,14 @@ impl Row {
     fn json(&self) -> serde_json::Value {
         let [directives, kiln, twin] = self.lines();
         json!({
-            "name": format!("directives/{}", self.program.benchmark),
+            "name": format!("directives/{}", self.program.name),
             "unit": "ms",
             "checked": self.checked,
             "unchecked": self.unchecked,
             "kernel": self.by_hand,
             "nvcc": self.nvcc.map(|(machine_code, _)| machine_code),
             "nvcc_ptx": self.nvcc.map(|(_, ptx)| ptx),
+            "openmp": self.openmp,
             "spread": self.spread,
             "lines": { "directives": directives, "kiln": kiln, "twin": twin },
         })
@@ -164,29 +186,39 @@ fn measure(
         workload.reset(way.as_mut())?;
         workload.run(way.as_mut())?;
         if let Err(error) = workload.check() {
-            panic!("{}: {error}", program.benchmark);
+            panic!("{}: {error}", program.name);
         }
         runs.push(runs_of_a_sample(checked, workload.as_mut(), way.as_mut())?);
     }
     let mut times = vec![Vec::new(); ways.len()];
+    let on_cpu = checked.device().info().kind != DeviceKind::Cuda;
+    let mut openmp = on_cpu
+        .then(|| openmp::peer(program.benchmark, size))
+        .flatten();
+    let mut openmp_times = Vec::new();
     for _ in 0..samples {
+        openmp_times.extend(openmp.as_mut().map(|peer| openmp::time(peer, runs[1])));
         for (((input, way), times), &runs) in ways.iter_mut().zip(&mut times).zip(&runs) {
             let workload = inputs[*input].as_mut();
             times.push(time(checked, workload, way.as_mut(), runs)?);
         }
     }
-    let spread = times
-        .iter_mut()
-        .map(|times| quartiles(times))
-        .map(|[low, median, high]| (high - low) / median)
-        .fold(0.0, f64::max);
+    let spread = spread(&mut times);
     let median = |way: usize| times[way][times[way].len() / 2];
     Ok(Row {
         program,
         checked: median(0),
         unchecked: median(1),
         by_hand: median(2),
+        openmp: openmp.map(|_| quartiles(&mut openmp_times)[1]),
         nvcc: (times.len() > 3).then(|| (median(3), median(4))),
         spread,
     })
+}
+
+/// Sorts the times of each way; the largest distance of quartiles, as a part of the median.
+fn spread(times: &mut [Vec<f64>]) -> f64 {
+    let all = times.iter_mut().map(|times| quartiles(times));
+    let apart = all.map(|[low, median, high]| (high - low) / median);
+    apart.fold(0.0, f64::max)
 }

@@ -1,7 +1,7 @@
 //! How long runs of a program take.
 
 #[path = "../cpu/clock.rs"]
-mod clock;
+pub mod clock;
 
 use kiln::core::runtime::{DeviceKind, Event};
 use kiln::prelude::*;

@@ -53,7 +53,7 @@ fn distributed(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
-    let transformed = Transformed::of(program, schedule)?;
+    let transformed = Transformed::of(program, schedule, known)?;
     let (program, schedule) = (&*transformed.program, &transformed.schedule);
     let (blocks, threads) = (
         Mapping::of_blocks(schedule)?,
@@ -61,8 +61,7 @@ fn distributed(
     );
     let edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
-    let reduced = (known, &transformed.reduced);
-    let mut staged = Staged::of(program, (schedule, &edge), reduced)?;
+    let mut staged = Staged::of(&transformed, &edge, known)?;
     if !staged.stages.is_empty() {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
@@ -235,7 +234,7 @@ impl Rewrite<'_> {
         for inst in insts {
             list.extend(self.before.remove(&inst).into_iter().flatten());
             if let Some(stage) = self.staged.stages.get(&inst) {
-                let fill = self.fill(inst, stage, &self.staged.own);
+                let fill = self.fill(inst, stage);
                 self.once.extend(fill.iter().copied());
                 list.extend(fill);
                 continue;

@@ -53,6 +53,36 @@ pub(crate) fn check(
     Ok(())
 }
 
+/// Refuses to let the inner one of two loops be the outer one where an iteration depends on one in an earlier turn of the
+/// outer loop and a later turn of the inner one, which would come first then.
+pub(crate) fn check_interchange(
+    program: &Program,
+    schedule: &Schedule,
+    (known, reduced): (&[Known], &Reduced),
+    [outer, inner]: [Inst; 2],
+) -> Result<(), DirectiveError> {
+    let accesses = Accesses::of(program, schedule)?;
+    let function = program.function();
+    let mut check = Check {
+        program,
+        schedule,
+        function,
+        accesses: &accesses,
+        reduced,
+        affine: Affine::new(function, known),
+    };
+    let is_within = |access: &&Access| access.loops.iter().any(|held| held.inst == inner);
+    let within: Vec<&Access> = accesses.all.iter().filter(is_within).collect();
+    for (number, &a) in within.iter().enumerate() {
+        for &b in &within[number..] {
+            if (a.writes || b.writes) && !check.is_apart(a, b) {
+                check.turned_round((a, b), [outer, inner])?;
+            }
+        }
+    }
+    Ok(())
+}
+
 struct Check<'p> {
     program: &'p Program,
     schedule: &'p Schedule,
@@ -92,6 +122,12 @@ const BY_THREADS: Apart = Apart {
     fix: "leave that loop sequential, or let its iterations use elements of their own",
 };
 
+const INTERCHANGED: Apart = Apart {
+    refused: "that order is turned round where the loops are interchanged",
+    not_proved: "loops are interchanged",
+    fix: "leave the loops as they are",
+};
+
 const SIDE_BY_SIDE: Apart = Apart {
     refused: "these are executed side by side",
     not_proved: "iterations are executed side by side",
@@ -117,12 +153,7 @@ enum Lost {
 
 impl Check<'_> {
     fn pair(&mut self, a: &Access, b: &Access) -> Result<(), DirectiveError> {
-        if a.base != b.base && a.is_of_param(self.function) && b.is_of_param(self.function) {
-            return Ok(());
-        }
-        // By one operation, in any order.
-        let [first, second] = [a, b].map(|access| self.reduced.get(&access.inst));
-        if first.is_some() && first == second {
+        if self.is_apart(a, b) {
             return Ok(());
         }
         let shared_way = a.way.iter().zip(&b.way).take_while(|(a, b)| a == b).count();
@@ -158,6 +189,59 @@ impl Check<'_> {
                 shared_way,
                 apart: BY_THREADS,
             })?;
+        }
+        Ok(())
+    }
+
+    /// Whether two accesses are to different slices, or combine elements with values by one operation, in any order.
+    fn is_apart(&self, a: &Access, b: &Access) -> bool {
+        if a.base != b.base && a.is_of_param(self.function) && b.is_of_param(self.function) {
+            return true;
+        }
+        let [first, second] = [a, b].map(|access| self.reduced.get(&access.inst));
+        first.is_some() && first == second
+    }
+
+    /// Refuses two accesses whose order is turned round where loops are interchanged.
+    fn turned_round(
+        &mut self,
+        (a, b): (&Access, &Access),
+        [outer, inner]: [Inst; 2],
+    ) -> Result<(), DirectiveError> {
+        let place = |inst: Inst| a.loops.iter().position(|held| held.inst == inst);
+        let (Some(carried_by), Some(inner)) = (place(outer), place(inner)) else {
+            return Ok(());
+        };
+        if a.loops[carried_by].schedule.independent {
+            return Ok(());
+        }
+        let shared_way = a.way.iter().zip(&b.way).take_while(|(a, b)| a == b).count();
+        let ways = [(a, b), (b, a)];
+        for (x, y) in &ways[..if a.inst == b.inst { 1 } else { 2 }] {
+            let order = Order {
+                x,
+                y,
+                carried_by: Some(carried_by),
+                common: inner + 1,
+                shared_way,
+                apart: INTERCHANGED,
+            };
+            let too_large =
+                "its numbers are too large to be reasoned about: leave the loops as they are";
+            let asked = self.question(&order).and_then(|asked| match asked {
+                Some(mut asked) => {
+                    let ahead = self.between(&x.loops[inner], &mut asked)?;
+                    let earlier = Linear::number(-1).plus(&ahead, -1)?;
+                    asked.system.at_least.push(earlier);
+                    Some(asked.system.has_solution()?.then_some(asked))
+                }
+                None => Some(None),
+            });
+            match asked {
+                Some(Some(asked)) => return Err(self.refusal(&order, asked)),
+                Some(None) => {}
+                None => return Err(self.cannot_prove(&order, too_large)),
+            }
         }
         Ok(())
     }

@@ -100,6 +100,68 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A slice of which blocks cannot compute what they read.
+    #[error("{}", error_text!("{place}: blocks cannot compute what they read of `{slice}`: {problem}"))]
+    Computed {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A search that has found no schedule to be launched.
+    #[error("{}", error_text!("none of {tried} schedules was launched; of the first one that was not: {first}"))]
+    NoSchedule {
+        /// How many were tried.
+        tried: usize,
+        /// What was wrong with the first one.
+        first: String,
+    },
+    /// A use of elements of a slice that are not on the device.
+    #[error("{}", error_text!(
+        "{place}: this is not known to be within the section of `{slice}` that `global!(alloc ..)` says: say a larger one, or none"
+    ))]
+    Outside {
+        /// Where the use is.
+        place: String,
+        /// The slice.
+        slice: String,
+    },
+    /// A section of a slice that `global!` does not copy.
+    #[error("{}", error_text!("a section of `{slice}` is not copied: {problem}"))]
+    NotCopied {
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// Two sections, one of which is to be copied over the other.
+    #[error("{}", error_text!(
+        "a section of {from:?} elements along three dimensions is copied over one of {to:?}: let both have as many along each"
+    ))]
+    Extents {
+        /// The planes, rows and columns that are copied.
+        from: [usize; 3],
+        /// Those that they are copied over.
+        to: [usize; 3],
+    },
+    /// A slice that has another number of elements than its shape.
+    #[error("{}", error_text!("the slice has {len} elements, and its shape is {shape}: `shape!` says all that it has"))]
+    Shape {
+        /// The extents.
+        shape: String,
+        /// How many elements the slice has.
+        len: usize,
+    },
+    /// A use of a slice whose elements blocks have computed in shared memory alone.
+    #[error("{}", error_text!(
+        "`{slice}` is used behind a region that says `shared(compute({slice}))`, with which its elements are nowhere but in          shared memory: let it be a vector of the function's own that nothing else reads, or take the clause away"
+    ))]
+    NotKept {
+        /// The slice.
+        slice: String,
+    },
     /// A slice that a loop does not reduce.
     #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
     Reduction {

@@ -125,10 +125,10 @@ impl Program {
         schedule: &Schedule,
         known: &[Known],
     ) -> Result<Guidance, DirectiveError> {
-        let transformed = Transformed::of(self, schedule)?;
+        let transformed = Transformed::of(self, schedule, known)?;
         let (program, schedule) = (&*transformed.program, &transformed.schedule);
         let edge = Edge::of(program, schedule);
-        let staged = Staged::of(program, (schedule, &edge), (known, &transformed.reduced))?;
+        let staged = Staged::of(&transformed, &edge, known)?;
         let sections = staged.sections();
         let loads = sections.iter().flat_map(|section| &section.reads);
         let loads: BTreeSet<Inst> = loads.map(|read| read.load).collect();

@@ -73,13 +73,12 @@ impl Program {
     /// What is wrong, or what cannot be proved to be right; as [`Program::apply`].
     pub fn verify(&self, schedule: &Schedule, known: &[Known]) -> Result<(), DirectiveError> {
         apply(self, schedule, known)?;
-        let transformed = Transformed::of(self, schedule)?;
+        let transformed = Transformed::of(self, schedule, known)?;
         crate::private::check(&transformed.program, &transformed.schedule)?;
         // What is staged brings barriers.
         let edge = Edge::of(&transformed.program, &transformed.schedule);
-        let scheduled = (&transformed.schedule, &edge);
         let reduced = &transformed.reduced;
-        let staged = Staged::of(&transformed.program, scheduled, (known, reduced))?;
+        let staged = Staged::of(&transformed, &edge, known)?;
         let checked =
             crate::dependence::check(&staged.program, &transformed.schedule, known, reduced);
         // The schedule in the text is the one that was given.
@@ -119,7 +118,7 @@ impl Program {
         schedule: &Schedule,
         known: &[Known],
     ) -> Result<Vec<Section>, DirectiveError> {
-        let transformed = Transformed::of(self, schedule)?;
+        let transformed = Transformed::of(self, schedule, known)?;
         let (program, numbers) = (&transformed.program, &transformed.numbers);
         let edge = Edge::of(program, &transformed.schedule);
         let scheduled = (&transformed.schedule, &edge);
@@ -137,7 +136,7 @@ impl Program {
         schedule: &Schedule,
         known: &[Known],
     ) -> Result<Vec<bool>, DirectiveError> {
-        let transformed = Transformed::of(self, schedule)?;
+        let transformed = Transformed::of(self, schedule, known)?;
         let found = once(&transformed.program, &transformed.schedule, known);
         let loops = transformed.program.loops.iter();
         Ok(loops.map(|(inst, _)| found.contains(inst)).collect())

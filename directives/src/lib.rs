@@ -12,17 +12,20 @@
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
 //! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
-//! | `transform`, `jam`, `edge` | tiles of loops; iterations side by side; what is executed beyond their ends |
+//! | `transform`, `interchange`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
 //! | `guidance` | what a schedule costs, as numbers |
 //! | `bounds` | indices that are below the slice's length |
-//! | `section`, `stage` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
+//! | `section`, `stage`, `fill` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
+//! | `compute` | that blocks compute what a turn reads of a slice, instead of loops before it |
 //! | `private` | variables that iterations hand on |
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
+//! | `search` | looking for a schedule |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `data` | what `global!(..)` says: sections that are copied where it stands |
 //! | `touched` | what a region reads and writes of slices that were not copied to the device |
 //! | `error` | what is refused |
 //!
@@ -34,13 +37,17 @@ mod affine;
 mod apply;
 mod banks;
 mod bounds;
+mod compute;
+mod data;
 mod dependence;
 mod edge;
 mod emit;
 mod error;
+mod fill;
 mod grid;
 mod guidance;
 mod integer;
+mod interchange;
 mod jam;
 mod kernel;
 mod levels;
@@ -53,6 +60,7 @@ mod private;
 mod program;
 mod reduce;
 mod schedule;
+mod search;
 mod section;
 mod shares;
 mod stage;
@@ -67,10 +75,12 @@ pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;
 pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+pub use search::{Budget, Found, Trial};
 pub use section::Section;
 
 /// What the code that `#[offload]` writes refers to.
 #[doc(hidden)]
 pub mod macros {
+    pub use crate::data::{Section, bounds, clear, copy_section};
     pub use crate::offload::*;
 }

@@ -6,7 +6,9 @@
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
 //! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
 //! | [`whole()`] | there, too, for each slice | a block copies all of the slice to shared memory before a turn |
+//! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
+//! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
 //! | [`unroll()`] | there, too | how often the loop's body is written |
@@ -73,6 +75,13 @@ kiln_device_stdlib::intrinsic! {
         left_in()
     } = row("offload.whole").with_effects(kiln_jit_core::ir::Effects::Memory);
 
+    /// What the next loop reads in a turn of a slice, a parameter of the region that is named by its length, a block computes in
+    /// shared memory before the turn, as the loops before it do that write the slice, in the place of these loops.
+    pub fn compute(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.compute").with_effects(kiln_jit_core::ir::Effects::Memory);
+
     /// Iterations of the next loop combine elements of a slice, a parameter of the region that is named by its length, with
     /// values by an operation whose order does not matter.
     pub fn reduction(len: u32) {
@@ -84,6 +93,11 @@ kiln_device_stdlib::intrinsic! {
     pub fn unpadded() {
         left_in()
     } = row("offload.unpadded").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// The loop that alone is in the next loop becomes the one around it.
+    pub fn interchange() {
+        left_in()
+    } = row("offload.interchange").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
     pub fn tile(iterations: u32)

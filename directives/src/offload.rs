@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 pub use kiln_jit_core::args::IntoArg;
 
 use crate::affine::Known;
+use crate::data::Section;
 use crate::error::DirectiveError;
 use crate::guidance::Guidance;
 use crate::kernel::Scheduled;
@@ -46,7 +47,7 @@ pub struct Report {
 pub struct Offload<'j> {
     /// None: nothing is copied or launched, but only told.
     jit: Option<&'j Jit>,
-    report: Report,
+    pub(crate) report: Report,
 }
 
 impl<'j> Offload<'j> {
@@ -100,16 +101,20 @@ impl<'j> Offload<'j> {
 /// What of a slice of the host is on the device.
 #[derive(Debug)]
 pub struct Present<T: KernelType> {
-    held: Held<T>,
+    pub(crate) held: Held<T>,
     /// Whether a region has written it since it was last copied to the host.
-    is_newer: bool,
-    /// Of a slice whose elements are not copied to the device: those that regions have written.
-    written: Option<Vec<Elements>>,
+    pub(crate) is_newer: bool,
+    /// Of a slice of which not all elements are copied to the device: those that are, or that regions have written.
+    pub(crate) written: Option<Vec<Elements>>,
+    /// The elements that regions may use, if these are not all.
+    pub(crate) allocated: Option<Section>,
+    /// The name of a slice whose elements blocks have computed, and nobody has written to it since.
+    lost: Option<String>,
 }
 
 /// What holds a slice on the device.
 #[derive(Debug)]
-enum Held<T: KernelType> {
+pub(crate) enum Held<T: KernelType> {
     Nothing,
     Buffer(Buffer<T>),
     /// What a buffer of so many elements would, in a call that copies nothing.
@@ -132,7 +137,16 @@ impl<T: KernelType> Default for Present<T> {
             held: Held::Nothing,
             is_newer: false,
             written: None,
+            allocated: None,
+            lost: None,
         }
+    }
+}
+
+impl Ready {
+    /// What the region does to a parameter.
+    pub(crate) fn touched(&self, param: usize) -> &Touched {
+        &self.touched[param]
     }
 }
 
@@ -145,19 +159,16 @@ impl<T: KernelType> Present<T> {
     /// Lets regions write the slice before they read it: its elements are not copied to the device. What is there of it is
     /// let go.
     pub fn alloc(&mut self) {
+        (self.lost, self.allocated, self.is_newer) = (None, None, false);
         self.held = Held::Nothing;
         self.written = Some(Vec::new());
     }
 
     /// Copies the slice to the device, unless it is there; one of which regions write what they read has memory there.
     pub fn bring(&mut self, offload: &mut Offload<'_>, slice: &[T]) -> Result<()> {
-        let is_absent = matches!(self.held, Held::Nothing);
-        if is_absent && self.written.is_some() {
-            self.held = match offload.jit {
-                Some(jit) => Held::Buffer(jit.zeros(slice.len())?),
-                None => Held::Planned(slice.len()),
-            };
-        } else if is_absent {
+        if self.written.is_some() {
+            self.hold(offload, slice.len())?;
+        } else if matches!(self.held, Held::Nothing) {
             self.held = match offload.jit {
                 Some(jit) => Held::Buffer(jit.upload(slice)?),
                 None => Held::Planned(slice.len()),
@@ -168,11 +179,29 @@ impl<T: KernelType> Present<T> {
         Ok(())
     }
 
+    /// Has memory for the slice, of zeros.
+    pub(crate) fn hold(&mut self, offload: &Offload<'_>, len: usize) -> Result<()> {
+        if matches!(self.held, Held::Nothing) {
+            self.held = match offload.jit {
+                Some(jit) => Held::Buffer(jit.zeros(len)?),
+                None => Held::Planned(len),
+            };
+        }
+        Ok(())
+    }
+
     /// Notes what a region does to the slice, which is this parameter of it; before the launch.
     ///
     /// # Errors
-    /// A read of elements that were not copied to the device and that no region has written.
+    /// A read of elements that were not copied to the device and that no region has written, or that blocks have computed.
     pub fn used(&mut self, ready: &Ready, param: usize, name: &str) -> Result<(), DirectiveError> {
+        let mut loops = ready.schedule.loops.iter();
+        if loops.any(|held| held.computed.contains(param as u32)) {
+            self.lost = Some(name.to_owned());
+            return Ok(());
+        }
+        self.is_kept()?;
+        self.are_allocated(ready, param, name)?;
         let (Some(written), Known::Length(len)) = (&mut self.written, self.held.known()) else {
             return Ok(());
         };
@@ -206,6 +235,16 @@ impl<T: KernelType> Present<T> {
         Ok(())
     }
 
+    /// Refuses a use of what nobody has.
+    pub(crate) fn is_kept(&self) -> Result<(), DirectiveError> {
+        match &self.lost {
+            Some(slice) => Err(DirectiveError::NotKept {
+                slice: slice.clone(),
+            }),
+            None => Ok(()),
+        }
+    }
+
     /// What a launch knows of the slice.
     pub fn known(&self) -> Known {
         self.held.known()
@@ -232,8 +271,19 @@ impl<T: KernelType> Present<T> {
     }
 
     /// Copies the slice to the host, if a region has written it.
+    ///
+    /// # Errors
+    /// What a copy meets; a slice whose elements blocks have computed.
     pub fn copy_back(&mut self, offload: &mut Offload<'_>, slice: &mut [T]) -> Result<()> {
+        self.is_kept()?;
         if !self.is_newer || matches!(self.held, Held::Nothing) {
+            return Ok(());
+        }
+        if let Some(section) = &self.allocated
+            && self.is_known(section)
+        {
+            self.read_section(offload, (slice, section), section)?;
+            self.is_newer = false;
             return Ok(());
         }
         if let Held::Buffer(buffer) = &self.held {
@@ -257,7 +307,7 @@ impl<T: KernelType> Present<T> {
     /// Lets what is on the device go, as the host may write the slice.
     pub fn let_go(&mut self) {
         self.held = Held::Nothing;
-        self.written = None;
+        (self.written, self.allocated) = (None, None);
     }
 }
 

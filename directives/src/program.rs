@@ -180,8 +180,10 @@ impl Program {
             marks::independent::row(),
             marks::shared::row(),
             marks::whole::row(),
+            marks::compute::row(),
             marks::reduction::row(),
             marks::unpadded::row(),
+            marks::interchange::row(),
             marks::tile::row(),
             marks::jam::row(),
             marks::unroll::row(),
@@ -210,10 +212,16 @@ impl Program {
                         let slice = self.slice_of(&node.data, at)?;
                         marked.shared = marked.shared.with(slice);
                         marked.whole = marked.whole.with(slice);
+                    } else if row.is_same(marks::compute::row()) {
+                        let slice = self.slice_of(&node.data, at)?;
+                        marked.shared = marked.shared.with(slice);
+                        marked.computed = marked.computed.with(slice);
                     } else if row.is_same(marks::reduction::row()) {
                         marked.reduction = marked.reduction.with(self.slice_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
+                    } else if row.is_same(marks::interchange::row()) {
+                        marked.interchanged = true;
                     } else if row.is_same(marks::unpadded::row()) {
                         marked.unpadded = true;
                     } else {

@@ -108,12 +108,19 @@ pub struct LoopSchedule {
     /// Slices, of those that are staged, of which all elements are, so that their indices may be any. The text of a schedule has
     /// `whole(1)` behind `shared(0,1)`.
     pub whole: Slices,
+    /// Slices, of those that are staged, of which what a turn reads is computed by the block, as the loops before it do that
+    /// write the slice, and in the place of these loops: what several blocks read, each of them computes. The text of a
+    /// schedule has `compute(3)` behind `shared(0,3)`.
+    pub computed: Slices,
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
     /// Rows of staged slices are as long as they need be in shared memory; if this is `false`, longer where the threads of a
     /// warp would else wait for one bank. The text of a schedule says `nopad`.
     pub unpadded: bool,
+    /// The loop directly within, which alone is in it, is around it instead; of several such loops, inner ones are interchanged
+    /// first. What else is said of a loop goes with it. The text of a schedule says `interchange`.
+    pub interchanged: bool,
     /// The loop becomes two: one that goes from tile to tile of so many iterations and has all that is said of the loop
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
@@ -184,6 +191,7 @@ impl fmt::Display for Schedule {
             let slices = [
                 ("shared", held.shared),
                 ("whole", held.whole),
+                ("compute", held.computed),
                 ("reduction", held.reduction),
             ];
             for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
@@ -200,6 +208,9 @@ impl fmt::Display for Schedule {
 }
 
 fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt::Result {
+    if held.interchanged {
+        f.write_str(" interchange")?;
+    }
     if let Some(size) = held.tile {
         write!(f, " tile({size})")?;
     }
@@ -228,6 +239,7 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
         held.unroll = Unroll::By(times);
     } else {
         match clause {
+            "interchange" => held.interchanged = true,
             "unroll" => held.unroll = Unroll::Full,
             "unroll(never)" => held.unroll = Unroll::Never,
             _ => {
@@ -236,6 +248,7 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
                 match name {
                     "shared" => held.shared = slices,
                     "whole" => held.whole = slices,
+                    "compute" => held.computed = slices,
                     "reduction" => held.reduction = slices,
                     _ => return None,
                 }
@@ -284,7 +297,7 @@ impl FromStr for Schedule {
                     "nopad" => held.unpadded = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `reduction(2)`, `nopad`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
                         read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }

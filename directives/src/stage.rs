@@ -9,23 +9,24 @@
 use std::collections::{BTreeMap, HashMap};
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Module, Scalar,
-    SharedData, SharedVar, Type, Unroll, Value, ValueDef,
+    AddressSpace, BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData, Module,
+    SharedData, SharedVar, Type, Value, ValueDef,
 };
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
+use crate::compute::Producer;
 use crate::edge::Edge;
 use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
+use crate::fill::Filler;
 use crate::grid::Grid;
-use crate::integer::ceil;
 use crate::program::Program;
 use crate::reduce::{Own, Reduced, is_for_block};
 use crate::schedule::Schedule;
 use crate::section::{MAX_BYTES, Ranging, Read, Section, sections};
-use crate::transform::{region_of, replace};
+use crate::transform::{Transformed, region_of, replace};
 
 /// A program with barriers where turns begin that stage, and what they stage.
 pub(crate) struct Staged {
@@ -36,6 +37,8 @@ pub(crate) struct Staged {
     pub(crate) numbers: HashMap<Inst, Value>,
     /// Elements of slices that loops reduce, of the block's own.
     pub(crate) own: Vec<Own>,
+    /// Loops that write slices of which blocks compute what they read.
+    producers: Vec<Producer>,
 }
 
 /// What is staged before a turn of a loop.
@@ -49,35 +52,39 @@ pub(crate) struct Stage {
 
 /// A section in shared memory.
 #[derive(Debug)]
-struct Tile {
-    section: Section,
+pub(crate) struct Tile {
+    pub(crate) section: Section,
     shared: SharedVar,
     /// The type of the address of all elements there.
     array: Type,
-    element: Element,
+    pub(crate) element: Element,
+    /// The number of the loops that compute its elements, if it is not copied.
+    producer: Option<usize>,
 }
 
 /// The types of an element.
 #[derive(Debug)]
-struct Element {
-    ty: Type,
+pub(crate) struct Element {
+    pub(crate) ty: Type,
     /// Of the address in the slice.
-    in_slice: Type,
+    pub(crate) in_slice: Type,
     in_shared: Type,
 }
 
 impl Staged {
-    /// A program as a schedule stages it.
+    /// A program as its schedule stages it.
     pub(crate) fn of(
-        program: &Program,
-        (schedule, edge): (&Schedule, &Edge),
-        (known, reduced): (&[Known], &Reduced),
+        transformed: &Transformed<'_>,
+        edge: &Edge,
+        known: &[Known],
     ) -> Result<Staged, DirectiveError> {
+        let (program, schedule) = (&*transformed.program, &transformed.schedule);
         let mut staged = Staged {
             program: program.clone(),
             stages: BTreeMap::new(),
             numbers: HashMap::new(),
             own: Vec::new(),
+            producers: transformed.producers.clone(),
         };
         let mut room = MAX_BYTES;
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
@@ -91,7 +98,7 @@ impl Staged {
             let tile = staged.tile(section);
             staged.stages.entry(barrier).or_default().tiles.push(tile);
         }
-        staged.reduce(schedule, (known, reduced), room);
+        staged.reduce(schedule, (known, &transformed.reduced), room);
         if !staged.stages.is_empty() {
             let loops = program.loops.iter().zip(&schedule.loops);
             for ((inst, _), _) in loops.filter(|(_, held)| held.jammed() > 1) {
@@ -211,11 +218,14 @@ impl Staged {
             ty: array,
             align: layout.align as u32,
         });
+        let mut producers = self.producers.iter();
+        let producer = producers.position(|producer| producer.slice == section.slice);
         Tile {
             section,
             shared,
             array: of_all,
             element,
+            producer,
         }
     }
 
@@ -435,20 +445,9 @@ fn turn(emit: &mut Emit<'_>, inst: Inst, step: i128) -> Value {
     emit.cast(turn, Type::U32)
 }
 
-/// The signed type that has the size of an integer.
-fn signed_like(emit: &Emit<'_>, value: Value) -> Type {
-    let scalar = emit.function.type_of(value).as_scalar();
-    match scalar.map_or(64, Scalar::bits) {
-        8 => Type::I8,
-        16 => Type::I16,
-        32 => Type::I32,
-        _ => Type::I64,
-    }
-}
-
 impl Tile {
     /// The address of an element.
-    fn address(&self, emit: &mut Emit<'_>, index: Value) -> Value {
+    pub(crate) fn address(&self, emit: &mut Emit<'_>, index: Value) -> Value {
         let ptr = emit.value(InstData::SharedAddr(self.shared), self.array);
         let data = InstData::ElementPtr {
             ptr,
@@ -457,167 +456,12 @@ impl Tile {
         };
         emit.value(data, self.element.in_shared)
     }
-
-    /// The type in which places in the slice are counted.
-    fn counted_in(&self) -> Type {
-        match self.section.is_short {
-            true => Type::I32,
-            false => Type::I64,
-        }
-    }
-
-    /// Copies the section to shared memory, as thread `own` of `threads`.
-    fn fill(&self, emit: &mut Emit<'_>, origin: Value, own: Value, threads: i128) {
-        let origin = match self.section.is_signed {
-            true => {
-                let signed = signed_like(emit, origin);
-                emit.cast(origin, signed)
-            }
-            false => origin,
-        };
-        let counted = self.counted_in();
-        let origin = match self.section.is_whole {
-            true => emit.int(0, counted),
-            false => emit.cast(origin, counted),
-        };
-        let dims = self.section.dims.iter();
-        let ahead = dims.map(|dim| dim.first * dim.stride).sum();
-        let ahead = emit.int(ahead, counted);
-        let origin = emit.binary(BinaryOp::Add, origin, ahead);
-        let rounds = ceil(self.section.len(), threads);
-        if let [rows, row] = self.section.dims[..]
-            && row.extent <= threads
-            && ceil(rows.extent, threads / row.extent) <= rounds
-        {
-            return self.fill_rows(emit, origin, own, threads);
-        }
-        let bounds = [0, rounds, 1].map(|number| emit.int(number, Type::U32));
-        emit.for_(bounds, Unroll::Auto, |emit, round| {
-            let threads_of_all = emit.int(threads, Type::U32);
-            let before = emit.binary(BinaryOp::Mul, round, threads_of_all);
-            let number = emit.binary(BinaryOp::Add, before, own);
-            let is_there = (self.section.len() % threads != 0).then(|| {
-                let len = emit.int(self.section.len(), Type::U32);
-                emit.compare(CompareOp::Lt, number, len)
-            });
-            emit.where_(is_there, |emit| self.copy_number(emit, origin, number));
-        });
-    }
-
-    /// Copies a section as many rows at a time as there are threads for: which element of a row a thread has stays the same.
-    fn fill_rows(&self, emit: &mut Emit<'_>, origin: Value, own: Value, threads: i128) {
-        let counted = self.counted_in();
-        let (rows, row) = (self.section.dims[0], self.section.dims[1]);
-        let pitch = row.extent + self.section.padding;
-        let at_once = threads / row.extent;
-        let [extent, pitch, at_once_of_all] =
-            [row.extent, pitch, at_once].map(|number| emit.int(number, Type::U32));
-        let first = emit.binary(BinaryOp::Div, own, extent);
-        let column = emit.binary(BinaryOp::Rem, own, extent);
-        let rounds = ceil(rows.extent, at_once);
-        let bounds = [0, rounds, 1].map(|number| emit.int(number, Type::U32));
-        emit.for_(bounds, Unroll::Auto, |emit, round| {
-            let before = emit.binary(BinaryOp::Mul, round, at_once_of_all);
-            let own_row = emit.binary(BinaryOp::Add, before, first);
-            let mut conditions = Vec::new();
-            if at_once * row.extent < threads {
-                conditions.push(emit.compare(CompareOp::Lt, first, at_once_of_all));
-            }
-            if rows.extent % at_once != 0 {
-                let all = emit.int(rows.extent, Type::U32);
-                conditions.push(emit.compare(CompareOp::Lt, own_row, all));
-            }
-            let is_there = emit.all(&conditions);
-            emit.where_(is_there, |emit| {
-                let mut from = origin;
-                for (place, stride) in [(own_row, rows.stride), (column, row.stride)] {
-                    let place = emit.cast(place, counted);
-                    let stride = emit.int(stride, counted);
-                    let ahead = emit.binary(BinaryOp::Mul, place, stride);
-                    from = emit.binary(BinaryOp::Add, from, ahead);
-                }
-                let to = emit.binary(BinaryOp::Mul, own_row, pitch);
-                let to = emit.binary(BinaryOp::Add, to, column);
-                self.copy(emit, from, to);
-            });
-        });
-    }
-
-    /// Copies the element of a number.
-    fn copy_number(&self, emit: &mut Emit<'_>, origin: Value, number: Value) {
-        let counted = self.counted_in();
-        let pitches = self.section.pitches(self.section.padding);
-        let (mut rest, mut from) = (number, origin);
-        let mut to = emit.int(0, Type::U32);
-        for (position, dim) in self.section.dims.iter().enumerate().rev() {
-            let place = match position {
-                0 => rest,
-                _ => {
-                    let extent = emit.int(dim.extent, Type::U32);
-                    let place = emit.binary(BinaryOp::Rem, rest, extent);
-                    rest = emit.binary(BinaryOp::Div, rest, extent);
-                    place
-                }
-            };
-            let pitch = emit.int(pitches[position], Type::U32);
-            let ahead = emit.binary(BinaryOp::Mul, place, pitch);
-            to = emit.binary(BinaryOp::Add, to, ahead);
-            let place = emit.cast(place, counted);
-            let stride = emit.int(dim.stride, counted);
-            let ahead = emit.binary(BinaryOp::Mul, place, stride);
-            from = emit.binary(BinaryOp::Add, from, ahead);
-        }
-        let to = if self.section.padding == 0 {
-            number
-        } else {
-            to
-        };
-        self.copy(emit, from, to);
-    }
-
-    /// Copies one element, if the slice has it.
-    fn copy(&self, emit: &mut Emit<'_>, from: Value, to: Value) {
-        let slice = self.section.slice;
-        let copy = |emit: &mut Emit<'_>| {
-            let data = InstData::SliceIndex {
-                slice,
-                index: from,
-                checked: false,
-            };
-            let element = emit.value(data, self.element.in_slice);
-            let value = emit.load(element, self.element.ty);
-            let to = self.address(emit, to);
-            emit.store(to, value);
-        };
-        if self.section.is_within {
-            return copy(emit);
-        }
-        // What is below 0 is no number of the unsigned type that a slice has as its length.
-        let unsigned = match self.section.is_short {
-            true => Type::U32,
-            false => Type::U64,
-        };
-        let len = emit.len(slice);
-        let (from, len) = (emit.cast(from, unsigned), emit.cast(len, unsigned));
-        let is_there = emit.compare(CompareOp::Lt, from, len);
-        let then = emit.region(copy);
-        if !self.section.is_padded {
-            emit.if_(is_there, then);
-            return;
-        }
-        // Lanes that have no iteration read it.
-        let otherwise = emit.region(|emit| {
-            let zero = emit.value(InstData::Const(Constant::Zero), self.element.ty);
-            let to = self.address(emit, to);
-            emit.store(to, zero);
-        });
-        emit.if_else(is_there, then, otherwise);
-    }
 }
 
 impl Rewrite<'_> {
     /// What stands in the place of a stage's barrier.
-    pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage, of_block: &[Own]) -> Vec<Inst> {
+    pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage) -> Vec<Inst> {
+        let (of_block, producers) = (&self.staged.own, &self.staged.producers);
         let at = self.location(barrier);
         let (program, grid) = (self.program, self.grid);
         let threads = &self.schedule.threads;
@@ -647,7 +491,13 @@ impl Rewrite<'_> {
                 true => tile.section.index,
                 false => origin.copy(&mut emit, tile.section.index),
             };
-            tile.fill(&mut emit, origin, own, count);
+            let filler = Filler {
+                tile,
+                producer: tile.producer.map(|number| &producers[number]),
+                own,
+                threads: count,
+            };
+            filler.fill(&mut emit, origin);
         }
         emit.barrier();
         emit.list

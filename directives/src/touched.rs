@@ -5,6 +5,8 @@
 //! from its least one on so many in each of some strides. A read is of no more elements than its box has, whatever the
 //! conditions around are. A write is of all of them if there is no condition.
 
+use std::ops::Range;
+
 use kiln_jit_core::ir::Control;
 
 use crate::accesses::{Access, Accesses};
@@ -43,6 +45,18 @@ impl Elements {
             first,
             dims: merged,
         }
+    }
+
+    /// Elements of a slice that has a shape: a range along each dimension, none of which is empty.
+    pub(crate) fn boxed(shape: &[usize], ranges: &[Range<usize>]) -> Elements {
+        let (mut stride, mut first, mut dims) = (1, 0, Vec::new());
+        for (&extent, range) in shape.iter().zip(ranges).rev() {
+            first += stride * range.start as i128;
+            let count = range.len() as i128;
+            dims.push(Run { stride, count });
+            stride *= extent as i128;
+        }
+        Elements::new(first, dims)
     }
 
     /// All elements of a slice.
@@ -106,6 +120,9 @@ impl Elements {
 pub(crate) struct Touched {
     /// Each read, by its place; of elements that are not known, or of these.
     pub(crate) reads: Vec<(String, Option<Elements>)>,
+    /// Of writes, in the same way.
+    pub(crate) stores: Vec<(String, Option<Elements>)>,
+    /// What is certainly written.
     pub(crate) writes: Vec<Elements>,
 }
 
@@ -129,8 +146,11 @@ pub(crate) fn touched(program: &Program, known: &[Known]) -> Result<Vec<Touched>
         if access.writes && is_certain(program, &mut affine, access) {
             all[param].writes.extend(elements.clone());
         }
+        let place = program.place(function.insts[access.inst].location);
+        if access.writes {
+            all[param].stores.push((place.clone(), elements.clone()));
+        }
         if access.reads {
-            let place = program.place(function.insts[access.inst].location);
             all[param].reads.push((place, elements));
         }
     }
@@ -138,7 +158,7 @@ pub(crate) fn touched(program: &Program, known: &[Known]) -> Result<Vec<Touched>
 }
 
 /// Whether all loops around an access have turns, each time; `None` if that is not known.
-fn executes(affine: &mut Affine<'_>, access: &Access) -> Option<bool> {
+pub(crate) fn executes(affine: &mut Affine<'_>, access: &Access) -> Option<bool> {
     let mut all = Some(true);
     for held in &access.loops {
         match affine.turns(held.inst).and_then(|turns| turns.count) {
@@ -171,7 +191,7 @@ fn is_certain(program: &Program, affine: &mut Affine<'_>, access: &Access) -> bo
 }
 
 /// The elements of an access, if its index goes through a box.
-fn elements(affine: &mut Affine<'_>, access: &Access) -> Option<Elements> {
+pub(crate) fn elements(affine: &mut Affine<'_>, access: &Access) -> Option<Elements> {
     let Some([Step::Index { index, of: Some(_) }]) = access.steps.as_deref() else {
         return None;
     };

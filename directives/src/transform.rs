@@ -13,8 +13,12 @@ use kiln_jit_core::ir::{
     ValueDef,
 };
 
+use crate::affine::Known;
+use crate::compute::{Producer, take_out};
+use crate::dependence::check_interchange;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
+use crate::interchange::Pair;
 use crate::program::Program;
 use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
@@ -30,15 +34,18 @@ pub(crate) struct Transformed<'p> {
     pub(crate) numbers: Vec<usize>,
     /// What loops reduce.
     pub(crate) reduced: Reduced,
+    /// Loops that write slices of which blocks compute what they read.
+    pub(crate) producers: Vec<Producer>,
     /// Loops within tiles, of which the last one may be shorter.
     pub(crate) partial: Vec<Inst>,
 }
 
 impl<'p> Transformed<'p> {
-    /// The loops of a program as a schedule transforms them.
+    /// The loops of a program as a schedule transforms them, for a launch with such arguments.
     pub(crate) fn of(
         program: &'p Program,
         schedule: &Schedule,
+        known: &[Known],
     ) -> Result<Transformed<'p>, DirectiveError> {
         crate::apply::check_loops(program, schedule)?;
         let mut transformed = Transformed {
@@ -46,14 +53,27 @@ impl<'p> Transformed<'p> {
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
             reduced: Reduced::new(),
+            producers: Vec::new(),
             partial: Vec::new(),
         };
         if schedule.loops.iter().any(|held| !held.reduction.is_empty()) {
             transformed.reduced = reduce(transformed.program.to_mut(), schedule)?;
         }
+        if schedule.loops.iter().any(|held| !held.computed.is_empty()) {
+            let Transformed {
+                program, schedule, ..
+            } = &mut transformed;
+            let (producers, numbers) = take_out(program.to_mut(), schedule, known)?;
+            (transformed.producers, transformed.numbers) = (producers, numbers);
+        }
+        for number in (0..transformed.schedule.loops.len()).rev() {
+            if transformed.schedule.loops[number].interchanged {
+                transformed.interchange(number, known)?;
+            }
+        }
         // Those behind keep their numbers.
-        for number in (0..schedule.loops.len()).rev() {
-            let held = schedule.loops[number];
+        for number in (0..transformed.schedule.loops.len()).rev() {
+            let held = transformed.schedule.loops[number];
             transformed.check_counts(number, held)?;
             if let Some(size) = held.tile {
                 transformed.tile(number, size)?;
@@ -115,6 +135,19 @@ impl<'p> Transformed<'p> {
                 return Err(self.refuse(inst, format!("{clause}({count})"), problem));
             }
         }
+        Ok(())
+    }
+
+    /// Lets the loop directly within one be around it.
+    fn interchange(&mut self, number: usize, known: &[Known]) -> Result<(), DirectiveError> {
+        let outer = self.program.loops[number].0;
+        let pair = Pair::of(&self.program, outer);
+        let pair = pair.map_err(|problem| self.refuse(outer, "interchange".to_owned(), problem))?;
+        pair.check_variables(&self.program)?;
+        let loops = [pair.outer, pair.inner];
+        let launch = (known, &self.reduced);
+        check_interchange(&self.program, &self.schedule, launch, loops)?;
+        pair.write(self.function());
         Ok(())
     }
 
@@ -274,7 +307,7 @@ fn change_loop(function: &mut Function, inst: Inst, change: impl FnOnce(&mut Val
 }
 
 /// Whether a loop with this body is ended from within, or one around it ended or continued.
-fn breaks(function: &Function, region: Region, depth: u32) -> bool {
+pub(crate) fn breaks(function: &Function, region: Region, depth: u32) -> bool {
     function.regions[region].insts.iter().any(|&inst| {
         let data = &function.insts[inst].data;
         let own = match data.control() {

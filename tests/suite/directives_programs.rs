@@ -1,14 +1,14 @@
 //! Programs of `benches/suite` as loops with directives, with small inputs, and what a function would launch.
 
 use kiln::prelude::*;
-use kiln_suite::{DIRECTED, OnJit, Size};
+use kiln_suite::{DIRECTED, Directed, OnJit, STEPS, Size};
 
 use super::{Outcome, chapter};
 
 /// A case for each program, which is called like the benchmark that it is.
 macro_rules! programs {
     ($($case:ident: $name:literal,)*) => {
-        chapter![a_plan_launches_nothing, $($case),*];
+        chapter![a_plan_launches_nothing, steps_of_the_product, $($case),*];
         $(fn $case(jit: &Jit) -> Outcome {
             run($name, jit)
         })*
@@ -36,6 +36,14 @@ programs! {
 fn run(name: &str, jit: &Jit) -> Outcome {
     let named = DIRECTED.iter().find(|program| program.benchmark == name);
     let program = named.ok_or_else(|| format!("no program `{name}`"))?;
+    twice(program, jit)
+}
+
+fn steps_of_the_product(jit: &Jit) -> Outcome {
+    STEPS.iter().try_for_each(|step| twice(step, jit))
+}
+
+fn twice(program: &Directed, jit: &Jit) -> Outcome {
     let mut workload = program.make(jit, Size::Small)?;
     for _ in 0..2 {
         workload.reset(&mut OnJit(jit))?;

@@ -11,10 +11,13 @@ use kiln::prelude::*;
 use super::{Outcome, chapter};
 
 mod beside;
+mod computed;
+mod interchanged;
 
 pub use beside::verify_side_by_side;
+pub use interchanged::verify_interchanged;
 
-chapter![random_nests];
+chapter![random_nests, random_computed_nests];
 
 /// Numbers from a seed (xorshift64).
 struct Numbers(u64);
@@ -68,6 +71,7 @@ impl Sum {
     fn build<'k>(&self, k: &'k KernelBuilder, indices: &[Val<'k>]) -> Val<'k> {
         let number = k.lit(Type::I32, self.number);
         let terms = self.factors.iter().zip(indices);
+        let terms = terms.filter(|(factor, _)| **factor != 0);
         terms.fold(number, |sum, (&factor, &index)| {
             sum + index * k.lit(Type::I32, factor)
         })
@@ -663,7 +667,8 @@ fn transformed(
     let (mut accepted, mut count) = (schedule.clone(), 0);
     for number in 0..schedule.loops.len() {
         let size = 2 + numbers.below(2) as u32;
-        let clauses: [fn(&mut LoopSchedule, u32); 3] = [
+        let clauses: [fn(&mut LoopSchedule, u32); 4] = [
+            |held, _| held.interchanged = true,
             |held, size| held.tile = Some(size),
             |held, size| held.jam = Some(size),
             |held, size| held.unroll = Unroll::By(size),
@@ -714,6 +719,15 @@ fn random_nests(jit: &Jit) -> Outcome {
     })?;
     assert!(staged >= 10, "{staged} staged");
     assert!(changed >= 15, "{changed} transformations");
+    Ok(())
+}
+
+fn random_computed_nests(jit: &Jit) -> Outcome {
+    let (accepted, refused) = computed::nests(jit, 0x1f83_d9ab_fb41_bd6b, 120)?;
+    assert!(
+        accepted >= 40 && refused >= 20,
+        "{accepted} accepted, {refused} refused"
+    );
     Ok(())
 }
 

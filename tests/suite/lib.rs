@@ -32,6 +32,8 @@ mod barrier_votes;
 mod block_orders;
 mod control;
 mod directives;
+mod directives_computed;
+mod directives_data;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
@@ -155,6 +157,8 @@ pub fn cases() -> Vec<Case> {
         math::CASES,
         control::CASES,
         directives::CASES,
+        directives_computed::CASES,
+        directives_data::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,

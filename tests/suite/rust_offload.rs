@@ -13,6 +13,7 @@ chapter![
     values_come_back,
     scalars_are_passed,
     one_thread_sums_up,
+    columns_that_become_rows,
     regions_in_branches,
     empty_slices,
     wrong_launches_are_refused,
@@ -395,5 +396,38 @@ fn wrong_launches_are_refused(jit: &Jit) -> Outcome {
         .launch(jit, &mut x, 50, 0)
         .expect_err("a grid without blocks");
     assert!(wrong.to_string().contains("each of at least 1"), "{wrong}");
+    Ok(())
+}
+
+/// Elements column by column, of which neighbours along rows go to neighbouring threads.
+#[kiln::offload]
+fn scaled(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(3), thread(8))]
+    {
+        #[loop_partition(over_thread)]
+        #[loop_transform(interchange)]
+        for j in 0..m {
+            #[loop_partition(over_tblock)]
+            for i in 1..n {
+                y[i * m + j] = 3 * x[i * m + j] + x[j];
+            }
+        }
+    }
+}
+
+fn columns_that_become_rows(jit: &Jit) -> Outcome {
+    for (n, m) in [(7, 13), (1, 5), (4, 0)] {
+        let x: Vec<u32> = (0..(n * m) as u32).map(|i| i * i % 17).collect();
+        let (mut y, mut z) = (vec![1; n * m], vec![1; n * m]);
+        let ((), report) = scaled.launch_reported(jit, &x, &mut y, n, m)?;
+        scaled.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+        let guidance = &report.guidance[0];
+        let efficiencies = guidance.accesses.iter().map(|access| access.efficiency);
+        assert!(
+            m == 0 || n == 1 || efficiencies.clone().all(|held| held == Some(1.0)),
+            "{guidance}"
+        );
+    }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! `cargo xtask bench-peers`: what `benches/cpu.rs` compares Kiln with, under `target/kiln-peers`.
 //!
 //! ```text
-//! loops            the C loops of benches/peers/cpu/loops.c and functions.c, compiled by gcc
+//! loops            the C loops of benches/peers/cpu/loops.c, functions.c and nests.c, compiled by gcc
 //! python           starts the Python that has the wheels, with OpenCL pointed at its CPU platforms
 //! venv             Intel's OpenCL for CPUs, pocl and numba, by requirements-peers.txt
 //! icd              names Intel's OpenCL library to the OpenCL loader
@@ -94,7 +94,7 @@ fn compile_loops(folder: &Path) -> Result<()> {
     remove(&program)?;
     let mut gcc = Command::new("gcc");
     gcc.args(GCC_FLAGS);
-    gcc.args(["loops.c", "functions.c"].map(|file| sources().join(file)));
+    gcc.args(["loops.c", "functions.c", "nests.c"].map(|file| sources().join(file)));
     gcc.arg("-o").arg(&program).arg("-lm");
     run(&mut gcc, "compiling the C loops", GCC_HELP)?;
     answers("gcc", Command::new(&program).args(["fused", "1024"]))

@@ -3,7 +3,7 @@
 // Built by `cargo xtask bench-peers`. `loops KERNEL SIZE` fills its inputs, runs the kernel once
 // and prints `ready CHECKSUM`; then each line `N` of its input makes it run the kernel N times and
 // print the process CPU time and the wall time of one run, in seconds. `none` is printed for a
-// kernel that has no loop here or in functions.c. See benches/cpu/peers.rs.
+// kernel that has no loop here, in functions.c or in nests.c. See benches/cpu/peers.rs.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "functions.h"
+#include "nests.h"
 
 #define BINS 256
 
@@ -181,9 +182,9 @@ static double checksum(void) {
   return total;
 }
 
-static void serve(void (*run)(void)) {
+static void serve(void (*run)(void), double (*sum_up)(void)) {
   run();
-  printf("ready %.9g\n", checksum());
+  printf("ready %.9g\n", sum_up());
   fflush(stdout);
   char line[64];
   while (fgets(line, sizeof line, stdin)) {
@@ -206,13 +207,18 @@ int main(int argc, char **argv) {
   for (size_t i = 0; i < sizeof KERNELS / sizeof *KERNELS; i++)
     if (strcmp(argv[1], KERNELS[i].name) == 0) {
       KERNELS[i].setup();
-      serve(KERNELS[i].run);
+      serve(KERNELS[i].run, checksum);
       return 0;
     }
   function_run run = function_named(argv[1], n);
   if (run) {
     results = n;
-    serve(run);
+    serve(run, checksum);
+    return 0;
+  }
+  nest_run nest = nest_named(argv[1], n);
+  if (nest) {
+    serve(nest, nest_checksum);
     return 0;
   }
   printf("none\n");

@@ -1,18 +1,21 @@
-//! A step of the difference equation as its loops, with directives. The twin has two steps a launch, in tiles whose border
-//! shrinks: blocks compute what neighbours compute, too, which no directive says yet. Here a launch is a step.
+//! Two steps of the difference equation as their loops, with directives: in a launch, each block computes in shared memory what
+//! its cells read of the first step, which neighbours compute, too, as in the twin, whose tiles overlap.
 
 use kiln::prelude::*;
 
-use super::{AMBIENT, Chip, Hotspot, STEPS};
+use super::{AMBIENT, Chip, Hotspot};
 use crate::directed::{Directed, Make, Scheduling};
 use crate::{Checked, Launcher, Workload};
 
 pub(crate) const HOTSPOT: Directed = Directed {
     benchmark: "hotspot",
+    name: "hotspot",
     source: include_str!("directed.rs"),
     make: Make::Own(|jit, size| {
-        Ok(Box::new(BySteps {
-            hotspot: Hotspot::new(jit, size)?,
+        let heat = Hotspot::new(jit, size)?;
+        Ok(Box::new(ByTwoSteps {
+            half: jit.zeros(heat.side * heat.side)?,
+            heat,
             scheduling: Scheduling::new(|numbers| {
                 let side = numbers[4];
                 let (power, from) = (vec![0.0; side * side], vec![0.0; side * side]);
@@ -25,12 +28,11 @@ pub(crate) const HOTSPOT: Directed = Directed {
 
 #[kiln::offload]
 fn hotspot(chip: Chip, power: &[f32], from: &[f32], to: &mut [f32], side: usize, ambient: f32) {
+    let mut half: Vec<f32> = vec![0.0; side * side];
+    global!(alloc half);
     #[kernel(tblock(side.div_ceil(16), side.div_ceil(32)), thread(16, 32))]
     {
-        #[loop_partition(over_tblock, over_thread)]
         for i in 0..side {
-            #[loop_partition(over_tblock, over_thread)]
-            #[shared(copyin(from))]
             for j in 0..side {
                 let at = i * side + j;
                 let own = from[at];
@@ -42,29 +44,49 @@ fn hotspot(chip: Chip, power: &[f32], from: &[f32], to: &mut [f32], side: usize,
                 let along_column = (south + north - 2.0 * own) * chip.column;
                 let along_row = (east + west - 2.0 * own) * chip.row;
                 let to_air = (ambient - own) * chip.air;
+                half[at] = own + chip.step * (power[at] + along_column + along_row + to_air);
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..side {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(half))]
+            for j in 0..side {
+                let at = i * side + j;
+                let own = half[at];
+                let north = if i > 0 { half[at - side] } else { own };
+                let south = if i < side - 1 { half[at + side] } else { own };
+                let west = if j > 0 { half[at - 1] } else { own };
+                let east = if j < side - 1 { half[at + 1] } else { own };
+                let along_column = (south + north - 2.0 * own) * chip.column;
+                let along_row = (east + west - 2.0 * own) * chip.row;
+                let to_air = (ambient - own) * chip.air;
                 to[at] = own + chip.step * (power[at] + along_column + along_row + to_air);
             }
         }
     }
 }
 
-/// [`Hotspot`] with a launch for each step.
-struct BySteps {
-    hotspot: Hotspot,
+/// [`Hotspot`] with the loops' kernel in its launches.
+struct ByTwoSteps {
+    heat: Hotspot,
+    /// The heat after the first step, which is in shared memory alone.
+    half: Buffer<f32>,
     scheduling: Scheduling,
 }
 
-impl Workload for BySteps {
+impl Workload for ByTwoSteps {
     fn reset(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
-        self.hotspot.reset(launcher)
+        self.heat.reset(launcher)
     }
 
     fn run(&mut self, launcher: &mut dyn Launcher) -> kiln::Result<()> {
-        let (chip, side) = (Hotspot::chip(), self.hotspot.side as u32);
-        let [from, to] = &mut self.hotspot.heat;
+        let (chip, side) = (Hotspot::chip(), self.heat.side as u32);
+        let [from, to] = &mut self.heat.heat;
         let (mut from, mut to) = (from, to);
-        for _ in 0..self.hotspot.launches * STEPS {
-            let args = args!(chip, &self.hotspot.power, &*from, &mut *to, side, AMBIENT);
+        for _ in 0..self.heat.launches {
+            let (power, half) = (&self.heat.power, &mut self.half);
+            let args = args!(chip, power, &*from, &mut *to, side, AMBIENT, half);
             self.scheduling.launch(launcher, "hotspot", args)?;
             (from, to) = (to, from);
         }
@@ -72,6 +94,6 @@ impl Workload for BySteps {
     }
 
     fn check(&mut self) -> Checked {
-        self.hotspot.check()
+        self.heat.check()
     }
 }

@@ -2,6 +2,7 @@
 //! guide, "Shared Memory"); tiles of 128 x 128 whose threads each have 8 x 8 elements in registers.
 
 pub(crate) mod directed;
+pub(crate) mod steps;
 
 use kiln::prelude::*;
 

@@ -57,6 +57,7 @@ impl Partition {
 /// How a loop is transformed, as the marks take it.
 #[derive(Default)]
 pub(crate) struct Transform {
+    interchange: bool,
     tile: Option<u32>,
     jam: Option<u32>,
     unroll: Option<u32>,
@@ -71,33 +72,126 @@ impl Transform {
         };
         let (tile, jam) = (mark("tile", self.tile), mark("jam", self.jam));
         let unroll = mark("unroll", self.unroll);
-        quote!(#tile #jam #unroll)
+        let interchange = self
+            .interchange
+            .then(|| quote!(::kiln::directives::marks::interchange();));
+        quote!(#interchange #tile #jam #unroll)
     }
 }
 
-/// What `global!(..)` says: of these slices, regions write what they read.
+/// What `global!(..)` says, clause by clause.
 pub(crate) struct Global {
-    pub(crate) slices: Vec<Ident>,
+    pub(crate) clauses: Vec<Clause>,
+}
+
+/// A clause of `global!(..)`.
+pub(crate) struct Clause {
+    pub(crate) word: Word,
+    pub(crate) slices: Vec<Sectioned>,
+    /// What the elements are copied over, if that is not where they come from.
+    pub(crate) to: Vec<Sectioned>,
+}
+
+/// What is done to slices.
+#[derive(Copy, Clone, PartialEq, Eq)]
+pub(crate) enum Word {
+    Alloc,
+    CopyIn,
+    CopyOut,
+    Clear,
+    Free,
+}
+
+/// A slice, and along each dimension which of its elements; all if there is none.
+#[derive(Clone)]
+pub(crate) struct Sectioned {
+    pub(crate) slice: Ident,
+    pub(crate) dims: Vec<Expr>,
+}
+
+impl Parse for Sectioned {
+    fn parse(input: ParseStream<'_>) -> Result<Sectioned> {
+        let (slice, mut dims) = (input.parse()?, Vec::new());
+        while input.peek(syn::token::Bracket) {
+            let inner;
+            syn::bracketed!(inner in input);
+            dims.push(inner.parse()?);
+            if !inner.is_empty() {
+                return Err(inner.error(
+                    "a section has a range in brackets for each dimension: `a[1..=6][0..4]`",
+                ));
+            }
+        }
+        match dims.len() {
+            0..=3 => Ok(Sectioned { slice, dims }),
+            _ => Err(Error::new_spanned(
+                slice,
+                "a section has up to three dimensions",
+            )),
+        }
+    }
+}
+
+/// Slices with commas between.
+fn sections(input: ParseStream<'_>) -> Result<Vec<Sectioned>> {
+    let mut all = vec![input.parse()?];
+    while input.peek(Token![,]) {
+        input.parse::<Token![,]>()?;
+        if !input.is_empty() {
+            all.push(input.parse()?);
+        }
+    }
+    Ok(all)
 }
 
 impl Parse for Global {
     fn parse(input: ParseStream<'_>) -> Result<Global> {
-        let message = "`global!` says of which slices regions write all that they read: write `global!(alloc a, b)`; other slices \
-                       are copied to the device and back where that is needed";
-        let word: Ident = input
-            .parse()
-            .map_err(|error| Error::new(error.span(), message))?;
-        if word != "alloc" {
-            return Err(Error::new_spanned(word, message));
+        let message = "`global!` says what is on the device: `alloc a, b` of slices of which regions write all that they read, `copyin a[0..4]` and \
+                       `copyout a[0..4] to b[4..8]` for sections that are copied there and back here, `clear a` for zeros, `free a`; other \
+                       slices are copied where that is needed";
+        let mut clauses = Vec::new();
+        while !input.is_empty() || clauses.is_empty() {
+            let word: Ident = input
+                .parse()
+                .map_err(|error| Error::new(error.span(), message))?;
+            let kind = match word.to_string().as_str() {
+                "alloc" => Word::Alloc,
+                "copyin" => Word::CopyIn,
+                "copyout" => Word::CopyOut,
+                "clear" => Word::Clear,
+                "free" => Word::Free,
+                _ => return Err(Error::new_spanned(word, message)),
+            };
+            if input.is_empty() {
+                return Err(Error::new_spanned(word, message));
+            }
+            let slices = sections(input)?;
+            let ahead = input.fork();
+            let has_to =
+                kind == Word::CopyOut && ahead.parse::<Ident>().is_ok_and(|next| next == "to");
+            let mut to = Vec::new();
+            if has_to {
+                input.parse::<Ident>()?;
+                to = sections(input)?;
+            }
+            let is_whole = |held: &&Sectioned| {
+                matches!(kind, Word::Clear | Word::Free) && !held.dims.is_empty()
+            };
+            if let Some(held) = slices.iter().find(is_whole) {
+                let message = "`clear` and `free` are of all of a slice: write its name alone";
+                return Err(Error::new_spanned(&held.slice, message));
+            }
+            if has_to && to.len() != slices.len() {
+                let message = "`copyout a, b to c, d` has as many slices on either side";
+                return Err(Error::new_spanned(word, message));
+            }
+            clauses.push(Clause {
+                word: kind,
+                slices,
+                to,
+            });
         }
-        let slices = Punctuated::<Ident, Token![,]>::parse_terminated(input);
-        let slices = slices.map_err(|error| Error::new(error.span(), message))?;
-        match slices.is_empty() {
-            true => Err(Error::new_spanned(word, message)),
-            false => Ok(Global {
-                slices: slices.into_iter().collect(),
-            }),
-        }
+        Ok(Global { clauses })
     }
 }
 
@@ -124,8 +218,11 @@ impl Parse for Staged {
 }
 
 /// What a block reads from shared memory in a turn of a loop.
+#[derive(Default)]
 pub(crate) struct Shared {
     pub(crate) slices: Vec<Staged>,
+    /// Slices of which a block computes what a turn reads.
+    pub(crate) computed: Vec<Ident>,
     /// Whether rows there are as long as they need be.
     unpadded: bool,
 }
@@ -141,7 +238,9 @@ impl Shared {
             let mark = Ident::new(mark, proc_macro2::Span::call_site());
             quote!(::kiln::directives::marks::#mark(#slice.len() as u32);)
         });
-        quote!(#(#slices)* #unpadded)
+        let computed = &self.computed;
+        let computed = quote!(#(::kiln::directives::marks::compute(#computed.len() as u32);)*);
+        quote!(#(#slices)* #computed #unpadded)
     }
 }
 
@@ -292,30 +391,24 @@ impl Parse for Partition {
 /// The slices of a clause `reduction`.
 fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
     let message = "`reduction` takes the names of slices whose elements iterations combine with values: write `reduction(a)`";
-    if !input.peek(syn::token::Paren) {
-        return Err(Error::new_spanned(name, message));
-    }
-    let inner;
-    parenthesized!(inner in input);
-    let slices = Punctuated::<Ident, Token![,]>::parse_terminated(&inner);
-    let slices = slices.map_err(|error| Error::new(error.span(), message))?;
-    match slices.is_empty() {
-        true => Err(Error::new_spanned(name, message)),
-        false => Ok(slices.into_iter().collect()),
+    match input.peek(syn::token::Paren) {
+        true => listed(input, name, message),
+        false => Err(Error::new_spanned(name, message)),
     }
 }
 
 impl Parse for Transform {
     fn parse(input: ParseStream<'_>) -> Result<Transform> {
-        let message = "`loop_transform` has the clauses `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
+        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
                        `unroll(never)`";
-        let mut transform = Transform::default();
+        let (mut transform, mut interchange) = (Transform::default(), None);
         if input.is_empty() {
             return Err(Error::new(input.span(), message));
         }
         while !input.is_empty() {
             let name: Ident = input.parse()?;
             let (clause, number) = match name.to_string().as_str() {
+                "interchange" => (&mut interchange, 1),
                 "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
                 "unroll_and_jam" => (&mut transform.jam, count(input, &name, 1..=64)?),
                 "unroll" => (&mut transform.unroll, times(input, &name)?),
@@ -328,6 +421,7 @@ impl Parse for Transform {
                 input.parse::<Token![,]>()?;
             }
         }
+        transform.interchange = interchange.is_some();
         Ok(transform)
     }
 }
@@ -370,40 +464,58 @@ fn times(input: ParseStream<'_>, name: &Ident) -> Result<u32> {
 
 impl Parse for Shared {
     fn parse(input: ParseStream<'_>) -> Result<Shared> {
-        let message =
-            "`shared` says which slices a block copies to shared memory: write `copyin(a, b)`";
-        let name: Ident = input
-            .parse()
-            .map_err(|error| Error::new(error.span(), message))?;
-        if name != "copyin" || !input.peek(syn::token::Paren) {
-            return Err(Error::new_spanned(name, message));
-        }
-        let inner;
-        parenthesized!(inner in input);
-        let whole = |error: Error| {
-            let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads, and \
-                           `a[..]` is all of them";
-            Error::new(error.span(), message)
-        };
-        let slices = Punctuated::<Staged, Token![,]>::parse_terminated(&inner).map_err(whole)?;
-        let mut unpadded = false;
-        if input.peek(Token![,]) {
-            let _: Token![,] = input.parse()?;
-            let clause: Ident = input.parse()?;
-            if clause != "nopad" {
-                let message = "behind `copyin(..)` may be `nopad`, with which rows in shared memory are not longer \
-                               than they need be";
-                return Err(Error::new_spanned(clause, message));
+        let message = "`shared` says what a block has in shared memory: write `copyin(a, b)` for slices of which it copies what a \
+                       turn of the loop reads, `compute(c)` for those of which it computes that, and behind them may be `nopad`, \
+                       with which rows are not longer there than they need be";
+        let mut shared = Shared::default();
+        let mut last = None;
+        while !input.is_empty() {
+            let name: Ident = input
+                .parse()
+                .map_err(|error| Error::new(error.span(), message))?;
+            let has_list = input.peek(syn::token::Paren);
+            match name.to_string().as_str() {
+                "copyin" if has_list => shared.slices.extend(copied(input, &name)?),
+                "compute" if has_list => shared.computed.extend(computed(input, &name)?),
+                "nopad" if !has_list => shared.unpadded = true,
+                _ => return Err(Error::new_spanned(name, message)),
             }
-            unpadded = true;
+            last = Some(name);
+            if !input.is_empty() {
+                input.parse::<Token![,]>()?;
+            }
         }
-        match slices.is_empty() || !input.is_empty() {
-            true => Err(Error::new_spanned(name, message)),
-            false => Ok(Shared {
-                slices: slices.into_iter().collect(),
-                unpadded,
-            }),
+        match (last, shared.slices.is_empty() && shared.computed.is_empty()) {
+            (Some(_), false) => Ok(shared),
+            (Some(name), true) => Err(Error::new_spanned(name, message)),
+            (None, _) => Err(Error::new(input.span(), message)),
         }
+    }
+}
+
+/// The slices of a clause `copyin`.
+fn copied(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Staged>> {
+    let message = "`copyin` takes the names of slices: Kiln finds out which elements a turn of the loop reads, and `a[..]` is all \
+                   of them";
+    listed(input, name, message)
+}
+
+/// The slices of a clause `compute`.
+fn computed(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`compute` takes the names of slices that loops before this one write: a block computes what a turn reads of \
+                   them, whichever elements these are";
+    listed(input, name, message)
+}
+
+/// What is in the parentheses of a clause, at least one.
+fn listed<T: Parse>(input: ParseStream<'_>, name: &Ident, message: &str) -> Result<Vec<T>> {
+    let inner;
+    parenthesized!(inner in input);
+    let all = Punctuated::<T, Token![,]>::parse_terminated(&inner);
+    let all = all.map_err(|error| Error::new(error.span(), message))?;
+    match all.is_empty() {
+        true => Err(Error::new_spanned(name, message)),
+        false => Ok(all.into_iter().collect()),
     }
 }
 

@@ -87,6 +87,7 @@ fn item_of(function: &ItemFn) -> Result<TokenStream> {
         name,
         variables: &variables,
         regions: 0,
+        shapes: Vec::new(),
     };
     let (statements, value) = host.block(&function.block)?;
     if host.regions == 0 {

@@ -7,7 +7,8 @@ use syn::visit::{self, Visit};
 use syn::{Block, Error, Expr, Local, Result, Stmt};
 
 use crate::capture::{Kind, Names, Variables, mentions};
-use crate::clauses::{Directive, Global, directive, is_directive, is_kernel};
+use crate::clauses::{Directive, directive, is_directive, is_kernel};
+use crate::data;
 use crate::region;
 use crate::sequential::{is_barrier, is_global};
 
@@ -17,6 +18,8 @@ pub(crate) struct Host<'f> {
     pub(crate) variables: &'f Variables,
     /// How many regions there were.
     pub(crate) regions: usize,
+    /// The slices whose shapes are said by statements that are visible, and how many dimensions these have.
+    pub(crate) shapes: Vec<(String, usize)>,
 }
 
 /// Whether tokens hold a kernel region.
@@ -34,7 +37,7 @@ fn holds_region(statement: &Stmt) -> bool {
 }
 
 /// What is said of `global!` elsewhere than between the function's regions.
-pub(crate) const MISPLACED: &str = "`global!` says what is on the device before regions: write it before them, as a statement of the function, or \
+pub(crate) const MISPLACED: &str = "`global!` and `shape!` say what is on the device: write them between regions, as a statement of the function, or \
                          of a loop, an `if` or a block that holds regions";
 
 /// A directive that stands outside of regions.
@@ -54,7 +57,7 @@ impl Visit<'_> for Outside {
             let message = "a barrier is for the threads of a kernel region, and stands in none";
             self.0.get_or_insert(Error::new_spanned(statement, message));
         }
-        if is_global(statement) {
+        if is_global(statement) || data::is_shape(statement) {
             self.0
                 .get_or_insert(Error::new_spanned(statement, MISPLACED));
         }
@@ -79,6 +82,7 @@ impl Host<'_> {
     pub(crate) fn block(&mut self, block: &Block) -> Result<(TokenStream, Option<TokenStream>)> {
         let mut written = TokenStream::new();
         let mut value = None;
+        let shapes = self.shapes.len();
         for (number, statement) in block.stmts.iter().enumerate() {
             match statement {
                 Stmt::Expr(expr, None)
@@ -91,6 +95,7 @@ impl Host<'_> {
                 _ => written.extend(self.statement(statement)?),
             }
         }
+        self.shapes.truncate(shapes);
         Ok((written, value))
     }
 
@@ -100,28 +105,15 @@ impl Host<'_> {
         Ok(quote!({ #statements #value }))
     }
 
-    /// The slices that a directive leaves to regions to write.
-    fn global(&self, statement: &Stmt) -> Result<TokenStream> {
-        let Stmt::Macro(held) = statement else {
-            return Err(Error::new_spanned(statement, "the directive is no macro"));
-        };
-        let held: Global = held.mac.parse_body()?;
-        let mut written = TokenStream::new();
-        for slice in &held.slices {
-            let name = slice.to_string();
-            if !self.slices().any(|known| *known == name) {
-                let message = "the function's own block has no slice of this name";
-                return Err(Error::new_spanned(slice, message));
-            }
-            let present = region::present(&name);
-            written.extend(quote!(#present.alloc();));
-        }
-        Ok(written)
-    }
-
     fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
         if is_global(statement) {
-            return self.global(statement);
+            return data::global(statement, self.variables, &self.shapes);
+        }
+        if data::is_shape(statement) {
+            let shape = data::shape(statement)?;
+            self.shapes
+                .push((shape.slice.to_string(), shape.dims.len()));
+            return Ok(data::let_shape(&shape));
         }
         if !holds_region(statement) {
             self.plain(statement)?;

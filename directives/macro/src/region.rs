@@ -187,16 +187,28 @@ impl<'c> Marks<'c> {
                 Some(_) => {}
             }
         }
+        for slice in &held.computed {
+            if !self.is_written(slice) {
+                let message = "the region writes no slice of this name: a block computes elements as loops before this one do that \
+                               write them";
+                self.refuse(slice, message);
+            }
+        }
         Some(held.marks())
+    }
+
+    /// Whether the region writes a slice of this name.
+    fn is_written(&self, slice: &Ident) -> bool {
+        let name = slice.to_string();
+        let used = self.captures.used.get(&name);
+        let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
+        used.is_some_and(|used| used.writes)
     }
 
     /// Refuses to reduce what is no slice that the region writes.
     fn reduction(&mut self, partition: &Partition) {
         for slice in &partition.reduction {
-            let name = slice.to_string();
-            let used = self.captures.used.get(&name);
-            let used = used.filter(|_| matches!(self.variables[&name].kind, Kind::Slice { .. }));
-            if !used.is_some_and(|used| used.writes) {
+            if !self.is_written(slice) {
                 let message = "the region writes no slice of this name: a reduction is of elements, `sums[i] += x[i]`";
                 self.refuse(slice, message);
             }
@@ -319,7 +331,7 @@ impl VisitMut for Marks<'_> {
             *statement = parse_quote!(::kiln::prelude::barrier(););
             return;
         }
-        if is_global(statement) {
+        if is_global(statement) || crate::data::is_shape(statement) {
             self.refuse(statement, MISPLACED);
             return;
         }

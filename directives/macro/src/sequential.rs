@@ -1,9 +1,12 @@
 //! The function without directives.
 
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, Block, Expr, Stmt};
 
 use crate::clauses::is_directive;
+use crate::data;
 
 /// Takes the directives out of a block.
 pub(crate) fn without_directives(block: &Block) -> Block {
@@ -22,12 +25,29 @@ pub(crate) fn is_global(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("global"))
 }
 
+/// The statements in the place of one; what is wrong with it is said where it becomes launches.
+fn without_directive(statement: Stmt) -> Vec<Stmt> {
+    let written = if is_barrier(&statement) {
+        Some(TokenStream::new())
+    } else if is_global(&statement) {
+        data::sequential(&statement).ok()
+    } else if data::is_shape(&statement) {
+        data::shape(&statement)
+            .ok()
+            .map(|shape| data::let_shape(&shape))
+    } else {
+        return vec![statement];
+    };
+    let block = written.and_then(|written| syn::parse2::<Block>(quote!({ #written })).ok());
+    block.map_or_else(Vec::new, |block| block.stmts)
+}
+
 struct Strip;
 
 impl VisitMut for Strip {
     fn visit_block_mut(&mut self, block: &mut Block) {
-        let is_directive = |statement: &Stmt| is_barrier(statement) || is_global(statement);
-        block.stmts.retain(|statement| !is_directive(statement));
+        let statements = std::mem::take(&mut block.stmts);
+        block.stmts = statements.into_iter().flat_map(without_directive).collect();
         visit_mut::visit_block_mut(self, block);
     }
 
