@@ -173,6 +173,8 @@ pub(crate) fn is_gpu(arrays: &Arrays) -> bool {
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
+    /// How many nodes that is, each counted wherever it is used.
+    pub(crate) nodes: usize,
     /// The type of the elements.
     ty: fn(&KernelBuilder) -> Type,
     /// The shape that the kernel goes through.
@@ -216,6 +218,7 @@ impl<'e> Fused<'e> {
         let shape = to.map_or(own, |to| to.shape.clone());
         let mut fused = Fused {
             node: &expr.node,
+            nodes: expr.nodes,
             ty: |k| k.ty::<T>(),
             arrays: expr.arrays.as_ref(),
             operands: Vec::with_capacity(8),

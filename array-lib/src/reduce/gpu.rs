@@ -14,8 +14,12 @@ use crate::signature::Way;
 /// Threads of a warp.
 const WARP: u32 = 32;
 
-/// How many times a thread reads before it folds what it has read.
+/// How many times a thread reads, at most, before it folds what it has read.
 const DEPTH: u32 = 8;
+
+/// How many nodes of the expression a loop has copies of, as long as it reads twice at once: what takes long to compute is not
+/// waited for memory as often, and each copy takes time to compile.
+const COPIES: u32 = 256;
 
 /// How many blocks a multiprocessor has of those that fold all elements.
 const BLOCKS: u32 = 4;
@@ -83,6 +87,13 @@ pub(super) fn plan(
 }
 
 impl<'k> Fold<'_, '_, '_, 'k> {
+    /// How many times a thread reads before it folds what it has read: 2, 4 or [`DEPTH`].
+    fn depth(&self) -> u32 {
+        let nodes = self.fused.nodes.clamp(1, COPIES as usize) as u32;
+        let most = COPIES / (nodes * self.fused.adjacent());
+        1 << most.clamp(2, DEPTH).ilog2()
+    }
+
     fn shuffled(&self, value: Val<'k>, lanes: u32) -> Val<'k> {
         self.k.shuffle_down(FULL_MASK, value, lanes, WARP)
     }
@@ -163,12 +174,13 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             let first = at * number(tile) + fused.widened(thread * wide);
             let last = (DEPTH - 1) * BLOCK * wide + wide - 1;
             k.if_((first + number(last)).lt(count), || {
-                for step in 0..DEPTH {
+                let (zero, steps, one) = (number(0), number(DEPTH), number(1));
+                k.for_loop(zero, steps, one, Unroll::By(self.depth()), |step| {
+                    let next = first + step * number(BLOCK * wide);
                     for item in 0..wide {
-                        let at = first + number(step * BLOCK * wide + item);
-                        self.add(self.elements.at(at));
+                        self.add(self.elements.at(next + number(item)));
                     }
-                }
+                });
             });
         });
         // The rest is counted in runs of elements next to each other, so that LLVM sees where they begin.
@@ -177,7 +189,8 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             count / number(wide),
         );
         let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
-        k.for_loop(first, runs, step, Unroll::By(4), |run| {
+        let unroll = Unroll::By(self.depth().min(DEPTH / 2));
+        k.for_loop(first, runs, step, unroll, |run| {
             for item in 0..wide {
                 self.add(self.elements.at(run * number(wide) + number(item)));
             }
@@ -194,7 +207,8 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let (k, wide, from) = (self.k, self.fused.adjacent(), from.to_vec());
         let number = |n: u32| self.fused.widened(k.lit(Type::U32, n));
         let runs = self.elements.count(1) / number(wide);
-        k.for_loop(first, runs, step, Unroll::By(DEPTH / 2), |run| {
+        let unroll = Unroll::By(self.depth().min(DEPTH / 2));
+        k.for_loop(first, runs, step, unroll, |run| {
             let i = run * number(wide);
             let places = self.elements.places(Some(&from), 1, i);
             for item in 0..wide {
@@ -247,14 +261,20 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             let from = self.elements.places(None, 0, column);
             let first = part * step + fused.widened(thread / along);
             let (end, rows) = (end.min(part * step + step), k.lit(Type::U32, rows));
-            k.for_loop(first, end, fused.widened(rows), Unroll::By(DEPTH), |i| {
-                let places = self.elements.places(Some(&from), 1, i);
-                for (item, sum) in (0..).zip(&sums) {
-                    let beside = self.elements.beside(&places, 0, item);
-                    let value = self.elements.value(&beside, i);
-                    sum.set((self.op)(sum.get(), value));
-                }
-            });
+            k.for_loop(
+                first,
+                end,
+                fused.widened(rows),
+                Unroll::By(self.depth()),
+                |i| {
+                    let places = self.elements.places(Some(&from), 1, i);
+                    for (item, sum) in (0..).zip(&sums) {
+                        let beside = self.elements.beside(&places, 0, item);
+                        let value = self.elements.value(&beside, i);
+                        sum.set((self.op)(sum.get(), value));
+                    }
+                },
+            );
         });
         let tile = k.shared_array("tile", self.out.at(0).ty(), BLOCK * wide);
         for (item, sum) in (0..).zip(&sums) {
