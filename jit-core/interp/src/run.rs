@@ -76,7 +76,7 @@ pub(super) struct Runner<'a, C> {
     step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
-    /// Those of the block that runs.
+    /// The named barriers of the block that runs.
     pub(super) named: NamedBarriers,
     stop: &'a Stop,
     pub(super) fault: Option<FaultRecord>,
