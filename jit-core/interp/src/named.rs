@@ -56,8 +56,8 @@ impl<C: Checker> Runner<'_, C> {
             call(self.program, states[n].pc.saturating_sub(1), regs)
         };
         let (at, mine) = (states[lane].pc - 1, came(lane));
-        let apart = |&n: &usize| !states[n].ended && !(waits(&states[n]) && came(n) == mine);
-        let other = (0..states.len()).find(apart);
+        let with_it = |n: usize| states[n].ended || waits(&states[n]) && came(n) == mine;
+        let other = (0..states.len()).find(|&n| !with_it(n));
         let arrived = match (other, mine) {
             (Some(other), _) => Err(format!(
                 "lane {other} of the warp waits elsewhere, or for another barrier: all lanes of a warp that have not \
