@@ -412,7 +412,6 @@ const TWO_OVER_PI_WORDS: [u64; TWO_OVER_PI_BITS.len() - 1] = {
 /// 4 are computed. LLVM takes as long as there are operations, and they are in every kernel with a sine.
 fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     let format = Format::of(x);
-    let k = format.builder();
     let bits = format.bits(x);
     let magnitude = bits & format.integer(!format.sign_bit());
 
