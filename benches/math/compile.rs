@@ -119,15 +119,6 @@ fn milliseconds<T: KernelType + Default>(
     for run in 0..=RUNS {
         for (kernel, times) in kernels.iter().zip(&mut times) {
             let inspection = jit.inspect(kernel, args!(&x, &x, &mut out))?;
-            if run == RUNS && std::env::var_os("STAGES").is_some() {
-                for (stage, took) in inspection.timings() {
-                    println!("{} {}: {took:?}", kernel.name(), stage.name());
-                }
-                for hook in inspection.hooks() {
-                    println!("   {} {:?}", hook.hook, hook.took);
-                }
-                println!("{}", inspection.ptx()?);
-            }
             let total: std::time::Duration = inspection.timings().map(|(_, took)| took).sum();
             if run > 0 {
                 times.push(total.as_secs_f64() * 1e3);

@@ -401,27 +401,69 @@ fn told(wanted: &Expect, number: u32, describe: impl FnOnce(&KernelBuilder, Val<
         let error = launched
             .and_then(|()| jit.synchronize())
             .expect_err("it is wrong");
-        wanted.assert_eq(&error.to_string());
+        let error = error.to_string();
+        let here = format!("kernel `named`, {}:", file!());
+        assert!(error.starts_with(&here), "{error}");
+        let (_, said) = error
+            .split_once(": `")
+            .expect("a place before what is said");
+        wanted.assert_eq(&format!("`{said}"));
         is_usable(&jit);
     }
 }
 
 #[test]
 fn named_barriers_that_do_not_open_are_told() {
-    told(&expect![""], 1, |k, number| {
-        k.if_(me(k).lt(64), || k.barrier_sync(number, 96));
-    });
-    told(&expect![""], 1, |k, number| {
-        k.if_(me(k).lt(16), || k.barrier_sync(number, 96));
-    });
-    told(&expect![""], 1, |k, number| {
-        k.if_(me(k).lt(16), || k.barrier_sync(number, 96))
-            .else_(|| k.barrier_sync(number + 1, 96));
-    });
-    told(&expect![""], 16, |k, number| k.barrier_sync(number, 96));
-    told(&expect![""], 40, |k, number| k.barrier_arrive(1, number));
-    told(&expect![""], 1, |k, number| {
-        k.if_(me(k).lt(32), || k.barrier_arrive(number, 64))
-            .else_(|| k.barrier_sync(number, 96));
-    });
+    told(
+        &expect![
+            "`barrier_sync` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): barrier 1 opens for 96 threads, 64 have come, and nobody else will: all that are left wait. Let as many come as it says, by `barrier_sync` or `barrier_arrive`"
+        ],
+        1,
+        |k, number| {
+            k.if_(me(k).lt(64), || k.barrier_sync(number, 96));
+        },
+    );
+    told(
+        &expect![
+            "`barrier_sync` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): barrier 1 opens for 96 threads, 32 have come, and nobody else will: all that are left wait. Let as many come as it says, by `barrier_sync` or `barrier_arrive`"
+        ],
+        1,
+        |k, number| {
+            k.if_(me(k).lt(16), || k.barrier_sync(number, 96));
+        },
+    );
+    told(
+        &expect![
+            "`barrier_sync` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): lane 16 of the warp waits elsewhere, or for another barrier: all lanes of a warp that have not ended come to a named barrier together"
+        ],
+        1,
+        |k, number| {
+            k.if_(me(k).lt(16), || k.barrier_sync(number, 96))
+                .else_(|| k.barrier_sync(number + 1, 96));
+        },
+    );
+    told(
+        &expect![
+            "`barrier_sync` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): a named barrier has a number from 1 to 15, not 16; 0 is that of `barrier()`"
+        ],
+        16,
+        |k, number| k.barrier_sync(number, 96),
+    );
+    told(
+        &expect![
+            "`barrier_arrive` cannot be executed (block [0, 0, 0], thread [0, 0, 0]): whole warps come to a named barrier: a multiple of 32 threads up to 1024, not 40"
+        ],
+        40,
+        |k, number| k.barrier_arrive(1, number),
+    );
+    told(
+        &expect![
+            "`barrier_sync` cannot be executed (block [0, 0, 0], thread [32, 0, 0]): it says that 96 threads open barrier 1, and who came before says 64; all who come have to say the same"
+        ],
+        1,
+        |k, number| {
+            k.if_(me(k).lt(32), || k.barrier_arrive(number, 64))
+                .else_(|| k.barrier_sync(number, 96));
+        },
+    );
 }

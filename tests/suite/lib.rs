@@ -55,6 +55,7 @@ mod parts;
 pub mod programs;
 pub mod quiet;
 mod row_patterns;
+mod rust_atomic_words;
 mod rust_atomics;
 mod rust_calls;
 mod rust_carried;
@@ -205,6 +206,7 @@ pub fn cases() -> Vec<Case> {
         user_rows::CASES,
         row_patterns::CASES,
         visibility::CASES,
+        rust_atomic_words::CASES,
         rust_atomics::CASES,
         rust_calls::CASES,
         rust_carried::CASES,

@@ -13,6 +13,7 @@ use super::format::{
     sum,
 };
 use super::rows::pair;
+use crate::integer::words::Words as _;
 use crate::number::Signed as _;
 
 /// 2 / pi.
@@ -395,13 +396,22 @@ const TWO_OVER_PI_BITS: [u32; 40] = [
     0xf0cf_bc20,
 ];
 
+/// From each limb on 64 bits of them.
+const TWO_OVER_PI_WORDS: [u64; TWO_OVER_PI_BITS.len() - 1] = {
+    let mut words = [0; TWO_OVER_PI_BITS.len() - 1];
+    let mut at = 0;
+    while at < words.len() {
+        words[at] = (TWO_OVER_PI_BITS[at] as u64) << 32 | TWO_OVER_PI_BITS[at + 1] as u64;
+        at += 1;
+    }
+    words
+};
+
 /// Reduces an argument of any size (Payne and Hanek, "Radian reduction for trigonometric
 /// functions", 1983): of the product of its significand with 2 / pi only the bits worth less than
-/// 4 are computed, in limbs of 32 bits.
+/// 4 are computed. LLVM takes as long as there are operations, and they are in every kernel with a sine.
 fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     let format = Format::of(x);
-    let k = format.builder();
-    let word = |value: u64| k.lit(Type::U64, value);
     let bits = format.bits(x);
     let magnitude = bits & format.integer(!format.sign_bit());
 
@@ -410,43 +420,14 @@ fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     let exponent = exponent - format.integer(format.bias + format.digits);
     let implicit = 1i64 << format.digits;
     let significand = (magnitude & format.integer(implicit - 1)) | format.integer(implicit);
-    let significand = significand.cast(Type::U64);
 
     // Bits worth 4 or more times the significand come before this one; 32 zeros are in front.
     let start = (exponent + format.integer(30)).cast(Type::U32);
-    let (limb, shift) = ((start >> 5u32) & 31u32, (start & 31u32).cast(Type::U64));
-    let count = if format.is_double() { 6 } else { 3 };
-    let table = k.constant_array("two_over_pi", &TWO_OVER_PI_BITS);
-    let limbs: Vec<_> = (0..=count)
-        .map(|i| table.at(limb + i).get().cast(Type::U64))
-        .collect();
-    let low = |x| x & word(0xffff_ffff);
-    let window: Vec<_> = limbs
-        .windows(2)
-        .map(|pair| ((((pair[0] << word(32)) | pair[1]) << shift) >> word(32)) & word(0xffff_ffff))
-        .collect();
-
-    let mut product = vec![word(0); window.len()];
-    for (position, factor) in [(0, low(significand)), (1, significand >> word(32))] {
-        if position == 1 && !format.is_double() {
-            break;
-        }
-        let mut carry = word(0);
-        for to in (0..window.len() - position).rev() {
-            let limb = window[to + position] * factor + product[to] + carry;
-            product[to] = low(limb);
-            carry = limb >> word(32);
-        }
-    }
-
-    let join = |high, low| (high << word(32)) | low;
-    let zero = word(0);
-    let high = join(product[0], product[1]);
-    let rest = join(product[2], product.get(3).copied().unwrap_or(zero));
+    let (high, rest) = low_bits_of_product(format, significand.cast(Type::U64), start);
     // The nearest multiple of a quarter turn, and how far from it, as a signed fraction of one.
-    let fraction = ((high << word(2)) | (rest >> word(62))).cast(Type::I64);
-    let turn = (high >> word(62)) + (fraction.cast(Type::U64) >> word(63));
-    let angle = angle_of(format, fraction, rest << word(2));
+    let fraction = ((high << 2u32) | (rest >> 62u32)).cast(Type::I64);
+    let turn = (high >> 62u32) + (fraction.cast(Type::U64) >> 63u32);
+    let angle = angle_of(format, fraction, rest << 2u32);
     let negative = x.lt(format.float(0.0));
     let angle = negative.select(-angle, angle);
     let infinite = x.abs().eq(format.infinity());
@@ -455,6 +436,38 @@ fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
         infinite.select(format.nan(), angle),
         negative.select(-turn, turn),
     )
+}
+
+/// The product of a significand with 96 bits of 2 / pi, for `f64` with 192 bits, from bit `start` on, less what is beyond
+/// them: its first 128 bits.
+fn low_bits_of_product<'k>(
+    format: Format<'k>,
+    significand: Val<'k>,
+    start: Val<'k>,
+) -> (Val<'k>, Val<'k>) {
+    let k = format.builder();
+    let (limb, shift) = ((start >> 5u32) & 31u32, (start & 31u32).cast(Type::U64));
+    let table = k.constant_array("two_over_pi", &TWO_OVER_PI_WORDS);
+    let word = |i: u32| table.at(limb + 2 * i).get();
+    // 64 bits, and the 32 behind them, that begin in a word.
+    let window =
+        |word: Val<'k>, next: Val<'k>| (word << shift) | (((next >> 32u32) << shift) >> 32u32);
+    let last = |word: Val<'k>| (word << shift) >> 32u32;
+    let (first, second) = (word(0), word(1));
+    if !format.is_double() {
+        let below = last(second) * significand;
+        let high = window(first, second) * significand + (below >> 32u32);
+        return (high, below << 32u32);
+    }
+    let (third, fourth) = (word(2), word(3));
+    let middle = window(second, third);
+    let below = k.mul_hi(window(third, fourth), significand);
+    let rest = middle * significand + below;
+    let carry = rest
+        .lt(below)
+        .select(k.lit(Type::U64, 1), k.lit(Type::U64, 0));
+    let high = window(first, second) * significand + k.mul_hi(middle, significand) + carry;
+    (high, rest)
 }
 
 /// `fraction * 2^-64 + rest * 2^-128` quarter turns in radians.

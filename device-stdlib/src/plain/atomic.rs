@@ -172,11 +172,11 @@
 //! }
 //!
 //! # fn main() -> kiln::Result<()> {
-//! # let jit = Jit::interpreter()?; // GPUs before sm_90 have none.
+//! # let jit = Jit::on(Device::cpu()); // GPUs before sm_90 have none.
 //! let (mut head, mut next) = (jit.upload(&[U64x2::new(NONE, 0)])?, jit.zeros(64)?);
 //! push_all.launch(&jit, (2, 32), &mut head, &mut next)?;
 //! let (head, next) = (head.to_vec()?[0], next.to_vec()?);
-//! let list = std::iter::successors(Some(head.x), |&at| Some(next[at as usize]));
+//! let list = std::iter::successors(Some(head.x), |&at| next.get(at as usize).copied());
 //! let mut list: Vec<u64> = list.take_while(|&at| at != NONE).collect();
 //! list.sort();
 //! assert_eq!((list, head.y), ((0..64).collect(), 64));

@@ -9,6 +9,7 @@ use super::check::{Checker, at_named_barrier};
 use super::flatten::Program;
 use super::ops::{Op, OpIndex};
 use super::run::{Pause, Runner, Thread, Trouble};
+use super::warp;
 
 /// What a thread at an op comes to a barrier with, if the op is one.
 fn call(program: &Program, at: OpIndex, regs: &[u64]) -> Option<NamedBarrier> {
@@ -26,11 +27,12 @@ fn call(program: &Program, at: OpIndex, regs: &[u64]) -> Option<NamedBarrier> {
     }
 }
 
-/// The operation of kernels that an op is.
-pub(super) fn name(program: &Program, at: OpIndex) -> &'static str {
+/// The name of the operation at an op that a warp comes to as a whole.
+pub(super) fn operation(program: &Program, at: OpIndex) -> &'static str {
     match program.ops[at as usize] {
+        Op::NamedBarrier { waits: true, .. } => "barrier_sync",
         Op::NamedBarrier { waits: false, .. } => "barrier_arrive",
-        _ => "barrier_sync",
+        _ => warp::operation(program, at).map_or("", |op| op.name),
     }
 }
 
@@ -54,8 +56,8 @@ impl<C: Checker> Runner<'_, C> {
             call(self.program, states[n].pc.saturating_sub(1), regs)
         };
         let (at, mine) = (states[lane].pc - 1, came(lane));
-        let apart = |&n: &usize| !states[n].ended && !(waits(&states[n]) && came(n) == mine);
-        let other = (0..states.len()).find(apart);
+        let with_it = |n: usize| states[n].ended || waits(&states[n]) && came(n) == mine;
+        let other = (0..states.len()).find(|&n| !with_it(n));
         let arrived = match (other, mine) {
             (Some(other), _) => Err(format!(
                 "lane {other} of the warp waits elsewhere, or for another barrier: all lanes of a warp that have not \
@@ -66,7 +68,7 @@ impl<C: Checker> Runner<'_, C> {
         };
         let ticket = arrived.map_err(|what| {
             self.error(
-                Trouble::Named(what),
+                Trouble::Warp(what),
                 at,
                 &self.position(block, first + lane as u32),
             )
@@ -121,7 +123,7 @@ impl<C: Checker> Runner<'_, C> {
             Some((n, ticket)) if !any => {
                 let what = self.named.in_vain(ticket);
                 let position = self.position(block, n as u32);
-                Err(self.error(Trouble::Named(what), states[n].pc - 1, &position))
+                Err(self.error(Trouble::Warp(what), states[n].pc - 1, &position))
             }
             _ => Ok(any),
         }

@@ -53,8 +53,6 @@ pub(super) enum Trouble {
     RowPanic(RowPanic),
     /// Nothing that the warp waits at can be executed, because of this.
     Warp(String),
-    /// What is wrong at a named barrier.
-    Named(String),
     Found(Box<Finding>),
 }
 
@@ -76,7 +74,7 @@ pub(super) struct Runner<'a, C> {
     step_limit: Option<u64>,
     memory: Memory,
     bases: Bases,
-    /// Those of the block that runs.
+    /// The named barriers of the block that runs.
     pub(super) named: NamedBarriers,
     stop: &'a Stop,
     pub(super) fault: Option<FaultRecord>,
@@ -721,15 +719,7 @@ impl<'a, C: Checker> Runner<'a, C> {
                 location,
                 block,
                 thread,
-                operation: warp::operation(self.program, pc).map_or("", |op| op.name),
-                what,
-            },
-            Trouble::Named(what) => InterpretError::WarpOperation {
-                kernel,
-                location,
-                block,
-                thread,
-                operation: named::name(self.program, pc),
+                operation: named::operation(self.program, pc),
                 what,
             },
             Trouble::Access(Refused::Illegal, address, bytes) => InterpretError::IllegalAddress {

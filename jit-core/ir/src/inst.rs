@@ -213,6 +213,21 @@ impl AtomicOp {
         }
     }
 
+    /// Whether `u64x2` has the operation, too.
+    pub fn takes_words(self) -> bool {
+        match self {
+            AtomicOp::Exchange => true,
+            AtomicOp::Add
+            | AtomicOp::Min
+            | AtomicOp::Max
+            | AtomicOp::And
+            | AtomicOp::Or
+            | AtomicOp::Xor
+            | AtomicOp::Increment
+            | AtomicOp::Decrement => false,
+        }
+    }
+
     /// Whether the number goes round at the operand: then it is a `u32`.
     pub fn goes_round(self) -> bool {
         match self {

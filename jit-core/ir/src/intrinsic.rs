@@ -371,7 +371,7 @@ impl IntrinsicDef {
         matches!(self.meaning, Meaning::Grid) && gives_nothing && self.effects == Effects::Memory
     }
 
-    /// Whether it is a named barrier, and has the parameters and the effects of one.
+    /// Whether the row is a named barrier, and has the parameters and the effects of one.
     pub fn is_named_barrier(&self) -> bool {
         const NUMBER: TypePattern = TypePattern::Exact(Scalar::U32);
         let takes_both = self.params == [NUMBER, NUMBER] && self.result == TypePattern::Unit;

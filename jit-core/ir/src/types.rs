@@ -499,7 +499,7 @@ impl TypeTable {
         }
     }
 
-    /// Whether it is `u64x2`, the 16 bytes that are exchanged and compared and swapped in one step.
+    /// Whether a type is `u64x2`, the 16 bytes that are exchanged and compared and swapped in one step.
     pub fn is_word_pair(&self, ty: Type) -> bool {
         self.as_vector(ty) == Some((Scalar::U64, 2))
     }

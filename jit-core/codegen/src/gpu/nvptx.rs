@@ -202,8 +202,9 @@ impl Dialect for PtxTarget {
         ordered(at, &change, operands, order).map(Some)
     }
 
-    /// `atom.<order>.<scope>.<space>.cas.b128` and `.exch.b128` (PTX ISA, "atom": from 8.4 on, of sm_90). Which of
-    /// them LLVM writes by itself loses its ordering, as with other sizes.
+    /// `atom.<order>.<scope>.<space>.cas.b128` and `.exch.b128` (PTX ISA, "atom": from 8.4 on, of sm_90). Of this size LLVM
+    /// 22 would keep ordering and scope; as inline PTX they are written as all others, and known to code for GPUs on the
+    /// host, for which LLVM would call a function of the host's library.
     fn atomic_of_words<'ctx>(
         &self,
         at: &Point<'_, '_, 'ctx>,

@@ -284,7 +284,7 @@ impl<'k> Place<'k> {
         scope: Scope,
     ) -> Val<'k> {
         let b = self.builder;
-        if op == AtomicOp::Exchange && self.is_other_than_words() {
+        if op.takes_words() && self.is_other_than_words() {
             let value = value.into_val(b, Some(self.ty));
             let (words, [value]) = self.as_words([value]);
             return words.atomic(op, value, ordering, scope).bitcast(self.ty);

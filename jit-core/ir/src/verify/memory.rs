@@ -204,7 +204,7 @@ impl Rules<'_> {
 
     pub(super) fn atomic_rmw(&self, op: AtomicOp, ptr: Value) -> Rule {
         let ty = self.atomic_place(ptr)?;
-        if op == AtomicOp::Exchange && self.types.as_vector(ty).is_some() {
+        if op.takes_words() && self.types.as_vector(ty).is_some() {
             return self.atomic_of_vector("an exchange", ty);
         }
         let holds = match ty.as_scalar() {

@@ -138,11 +138,11 @@ fn atomic(template: &str) -> Option<Operation> {
         _ => (Change::Modify(modification(operation)?), "$0, [$1], $2;"),
     };
     let element = Element::named(ty)?;
-    let swaps = matches!(
-        change,
-        Change::CompareAndSwap | Change::Modify(AtomicOp::Exchange)
-    );
-    (operands == wanted && (swaps || element.bits <= u64::BITS))
+    let takes_words = match change {
+        Change::CompareAndSwap => true,
+        Change::Modify(op) => op.takes_words(),
+    };
+    (operands == wanted && (takes_words || element.bits <= u64::BITS))
         .then_some(Operation::Atomic(change, element))
 }
 
