@@ -106,6 +106,38 @@ fn rows_are_padded_where_a_warp_reads_a_column() -> kiln::Result<()> {
     Ok(())
 }
 
+/// Lanes beyond the end of a loop read zeros where the slice has no elements, not what was there.
+#[test]
+fn elements_beyond_the_end_are_zero() -> kiln::Result<()> {
+    #[device_fn]
+    fn copy(x: &[u32], y: &mut [u32], n: usize) {
+        marks::partition(0, 1);
+        marks::jam(2);
+        for i in 0..n {
+            let mut sum = 0;
+            marks::shared(x.len() as u32);
+            for j in 0..4usize {
+                sum += x[i + j];
+            }
+            y[i] = sum;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<copy>()?)?;
+    let schedule = program.schedule(&[1], &[8]);
+    let stores = |n: u64| -> kiln::Result<usize> {
+        let known = [
+            Known::Length(n + 3),
+            Known::Length(n),
+            Known::Number(n.into()),
+        ];
+        let text = program.apply_for(&schedule, &known)?.module().to_string();
+        Ok(count(&text, "store "))
+    };
+    // An element that is copied, a zero in its place, and two iterations side by side; without remainder no zero.
+    assert_eq!((stores(13)?, stores(16)?), (4, 3));
+    Ok(())
+}
+
 #[test]
 fn every_program_with_directives_is_a_case_of_the_suite() {
     let programs: Vec<&str> = kiln_suite::DIRECTED

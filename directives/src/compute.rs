@@ -141,13 +141,10 @@ impl Counted {
         let turn = emit.cast(turn, ty);
         let [start, step] = [self.start, self.step.abs()].map(|number| emit.int(number, ty));
         let ahead = emit.binary(BinaryOp::Mul, turn, step);
-        let op = match self.step > 0 {
-            true => BinaryOp::Add,
-            false => BinaryOp::Sub,
-        };
-        match (op, self.start) {
-            (BinaryOp::Add, 0) => ahead,
-            _ => emit.binary(op, start, ahead),
+        match (self.step > 0, self.start) {
+            (true, 0) => ahead,
+            (true, _) => emit.binary(BinaryOp::Add, start, ahead),
+            (false, _) => emit.binary(BinaryOp::Sub, start, ahead),
         }
     }
 }

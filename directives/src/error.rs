@@ -143,7 +143,7 @@ pub enum DirectiveError {
     Extents {
         /// The planes, rows and columns that are copied.
         from: [usize; 3],
-        /// Those that they are copied over.
+        /// The planes, rows and columns that are written over.
         to: [usize; 3],
     },
     /// A slice that has another number of elements than its shape.

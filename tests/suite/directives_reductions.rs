@@ -13,6 +13,7 @@ chapter![
     elements_that_do_not_fit,
     parts_that_not_all_come_to,
     slices_staged_whole,
+    read_behind_a_merge,
 ];
 
 /// How many of `x` are in each bin, and the sum of their weights.
@@ -198,5 +199,32 @@ fn slices_staged_whole(jit: &Jit) -> Outcome {
             "{schedule}"
         );
     }
+    Ok(())
+}
+
+/// Counts, and what is counted in the bins before each, which another thread has merged.
+#[kiln::offload]
+fn before_each(x: &[u32], counts: &mut [u32], before: &mut [u32]) {
+    #[kernel(tblock(1), thread(64))]
+    {
+        #[loop_partition(over_thread, reduction(counts))]
+        for i in 0..x.len() {
+            counts[x[i] as usize] += 1;
+        }
+        #[loop_partition(over_thread)]
+        for bin in 1..before.len() {
+            before[bin] = counts[bin - 1];
+        }
+    }
+}
+
+/// A block's elements of its own are merged before anybody reads them: the loop ends with a barrier.
+fn read_behind_a_merge(jit: &Jit) -> Outcome {
+    let x: Vec<u32> = (0..500).map(|i| i * i * 7 % 150).collect();
+    let (mut counts, mut before) = (vec![1; 150], vec![0; 150]);
+    let (mut wanted, mut wanted_before) = (counts.clone(), before.clone());
+    before_each.launch(jit, &x, &mut counts, &mut before)?;
+    before_each.sequential(&x, &mut wanted, &mut wanted_before);
+    assert_eq!((counts, before), (wanted, wanted_before));
     Ok(())
 }

@@ -203,9 +203,8 @@ pub(super) fn nests(jit: &Jit, seed: u64, count: usize) -> kiln::Result<(usize, 
         }
         match program.verify(&schedule, &nest.known()) {
             Ok(()) => {
-                run(jit, &nest, &program, &schedule).map_err(|error| {
+                run(jit, &nest, &program, &schedule).inspect_err(|_| {
                     println!("nest {number} of seed {seed:#x}: {nest:#?}\n{schedule}");
-                    error
                 })?;
                 accepted += 1;
             }
