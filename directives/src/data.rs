@@ -247,7 +247,7 @@ impl<T: KernelType> Present<T> {
 
     /// Sets all elements on the device to zero; they are newer than the host's.
     pub fn clear(&mut self, offload: &mut Offload<'_>, len: usize) -> Result<()> {
-        self.alloc();
+        self.begin_anew();
         self.hold(offload, len)?;
         (self.written, self.is_newer) = (None, true);
         Ok(())

@@ -157,8 +157,17 @@ impl<T: KernelType> Present<T> {
     }
 
     /// Lets regions write the slice before they read it: its elements are not copied to the device. What is there of it is
-    /// let go.
+    /// let go, but for what regions have written since it was copied to the host, as the sequential program has that from
+    /// here on.
     pub fn alloc(&mut self) {
+        self.allocated = None;
+        if self.lost.is_some() || !self.is_newer {
+            self.begin_anew();
+        }
+    }
+
+    /// Lets go what is there, whoever has written it.
+    pub(crate) fn begin_anew(&mut self) {
         (self.lost, self.allocated, self.is_newer) = (None, None, false);
         self.held = Held::Nothing;
         self.written = Some(Vec::new());

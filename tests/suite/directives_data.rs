@@ -11,6 +11,7 @@ chapter![
     sections_over_others,
     zeros_on_the_device,
     memory_that_is_let_go,
+    what_is_written_before_alloc_stays,
     elements_outside_are_refused,
     sections_that_are_not_there,
 ];
@@ -48,6 +49,38 @@ fn sections_of_a_matrix(jit: &Jit) -> Outcome {
         let bytes = [(n - 2) * m * 4, (n - 2) * (m - 2) * 4];
         assert_eq!([report.uploaded_bytes, report.downloaded_bytes], bytes);
         assert_eq!((report.uploads, report.downloads), (1, 1));
+    }
+    Ok(())
+}
+
+/// All is written in memory that need not be copied; the first half is written once more.
+#[kiln::offload]
+fn halves(x: &mut [u32], n: usize, half: usize) {
+    global!(alloc x);
+    #[kernel(tblock(2), thread(8))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            x[i] = i as u32 + 1;
+        }
+    }
+    global!(alloc x);
+    #[kernel(tblock(2), thread(8))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..half {
+            x[i] = 3 * x[i];
+        }
+    }
+}
+
+fn what_is_written_before_alloc_stays(jit: &Jit) -> Outcome {
+    for n in [0, 1, 2, 37] {
+        let (mut x, mut z) = (numbers(n), numbers(n));
+        let ((), report) = halves.launch_reported(jit, &mut x, n, n / 2)?;
+        halves.sequential(&mut z, n, n / 2);
+        assert_eq!(x, z, "{n}");
+        assert_eq!(report.uploads, 0);
     }
     Ok(())
 }
