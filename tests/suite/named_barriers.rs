@@ -151,7 +151,7 @@ fn ended_lanes_and_incomplete_warps_count_as_warps(jit: &Jit) -> Outcome {
     let mut x = jit.zeros::<u32>(72)?;
     some_end.launch(jit, (1, 72), &mut x)?;
     let wanted = |i: u32| match i {
-        0..32 if i % 3 == 0 => 0,
+        0..32 if i.is_multiple_of(3) => 0,
         0..32 => 1064 + i % 8,
         32..64 => 5,
         _ => 1000 + 3 * i - 191,
