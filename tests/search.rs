@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use expect_test::expect;
 use kiln::core::cache::CacheFolder;
+use kiln::core::job::CompileOptions;
 use kiln::directives::{Budget, Known, Program, Schedule, marks};
 use kiln::prelude::*;
 
@@ -114,6 +115,13 @@ fn the_best_one_is_found_and_kept() -> kiln::Result<()> {
     assert_eq!((kept.schedule, kept.trials.len()), (first.schedule, 0));
     let accepted = first.trials.iter().filter(|trial| trial.outcome.is_ok());
     assert_eq!(measured.get(), accepted.count() + 3);
+    // Kernels that are compiled otherwise may have another best schedule.
+    let mut otherwise = CompileOptions::default();
+    otherwise.contract = !otherwise.contract;
+    let cache = CacheFolder::At(folder.clone());
+    let builder = Jit::builder().device(Device::cpu()).cache(cache);
+    let other = search(&builder.compile(otherwise).build()?, few)?;
+    assert!(!other.trials.is_empty());
     // What is no schedule is not used.
     for file in std::fs::read_dir(folder.join("schedules")).expect("it is there") {
         std::fs::write(file.expect("it is there").path(), "tblock(1)").expect("it is ours");
@@ -148,7 +156,7 @@ fn what_is_refused_is_told() -> kiln::Result<()> {
     let errors = [search(&[wrong]), search(&[])];
     let errors = errors.map(|error| error.expect_err("none is right").to_string());
     expect![[r#"
-        none of 1 schedules was launched; of the first one that was not: the write at tests/search.rs:133:13 and the read at tests/search.rs:133:21 use one element of `x`, in iterations of the loop at tests/search.rs:132:9 that follow one another, and under `tblock(1) thread(32) loop 0: over_tblock(BLOCK) over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own
+        none of 1 schedules was launched; of the first one that was not: the write at tests/search.rs:141:13 and the read at tests/search.rs:141:21 use one element of `x`, in iterations of the loop at tests/search.rs:140:9 that follow one another, and under `tblock(1) thread(32) loop 0: over_tblock(BLOCK) over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own
         none of 0 schedules was launched; of the first one that was not: none was given"#]].assert_eq(&errors.join("\n"));
     Ok(())
 }

@@ -26,15 +26,8 @@ pub(crate) fn check(
     reduced: &Reduced,
 ) -> Result<(), DirectiveError> {
     let accesses = Accesses::of(program, schedule)?;
-    let function = program.function();
-    let mut check = Check {
-        program,
-        schedule,
-        function,
-        accesses: &accesses,
-        reduced,
-        affine: Affine::new(function, known),
-    };
+    let mut check = Check::new(program, schedule, &accesses, (known, reduced));
+    let function = check.function;
     for access in &accesses.all {
         if access.writes && !access.is_of_param(function) {
             return Err(DirectiveError::Unknown {
@@ -62,15 +55,7 @@ pub(crate) fn check_interchange(
     [outer, inner]: [Inst; 2],
 ) -> Result<(), DirectiveError> {
     let accesses = Accesses::of(program, schedule)?;
-    let function = program.function();
-    let mut check = Check {
-        program,
-        schedule,
-        function,
-        accesses: &accesses,
-        reduced,
-        affine: Affine::new(function, known),
-    };
+    let mut check = Check::new(program, schedule, &accesses, (known, reduced));
     let is_within = |access: &&Access| access.loops.iter().any(|held| held.inst == inner);
     let within: Vec<&Access> = accesses.all.iter().filter(is_within).collect();
     for (number, &a) in within.iter().enumerate() {
@@ -90,6 +75,25 @@ struct Check<'p> {
     accesses: &'p Accesses,
     reduced: &'p Reduced,
     affine: Affine<'p>,
+}
+
+impl<'p> Check<'p> {
+    fn new(
+        program: &'p Program,
+        schedule: &'p Schedule,
+        accesses: &'p Accesses,
+        (known, reduced): (&'p [Known], &'p Reduced),
+    ) -> Check<'p> {
+        let function = program.function();
+        Check {
+            program,
+            schedule,
+            function,
+            accesses,
+            reduced,
+            affine: Affine::new(function, known),
+        }
+    }
 }
 
 /// How an execution of `x` comes before one of `y` in the sequential program.

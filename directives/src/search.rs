@@ -123,7 +123,7 @@ impl Program {
 
     /// The best of some schedules, for launches with such arguments: each that is not refused becomes a kernel, and `measure` says how
     /// long a launch of it takes ([`Scheduled::time`]). What was found is kept beside compiled kernels ([`Jit::disk_cache`]), by
-    /// the program, the schedules, the arguments and the device; a later search for the same measures nothing.
+    /// the program, the schedules, the arguments, the device and the options of compilation; a later search for the same measures nothing.
     ///
     /// ```
     /// use std::time::Duration;
@@ -217,7 +217,8 @@ impl Program {
         self.sequential_module().to_string().hash(&mut key);
         (schedules, known).hash(&mut key);
         jit.device().info().name.hash(&mut key);
-        format!("{:?}", jit.target()).hash(&mut key);
+        let options = &jit.options().compile;
+        format!("{:?} {options:?}", jit.target()).hash(&mut key);
         Some(
             folder
                 .join("schedules")

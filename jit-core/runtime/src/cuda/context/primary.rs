@@ -1,7 +1,7 @@
 //! Primary contexts, of which a process keeps one reference for each device that it has opened until it ends.
 //!
 //! As the CUDA runtime does (CUDA C++ Programming Guide, "Initialization"): to end a context and then the process takes
-//! longer than to end the process, and who opens the device again has it at once.
+//! longer than to end the process (152.6 ms for 137 to 140 on an H200, benches/RESULTS.md).
 
 use std::collections::BTreeSet;
 use std::ptr;
