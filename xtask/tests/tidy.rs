@@ -173,6 +173,7 @@ const RULES: &[Rule] = &[
     is_portable,
     names_what_is_there,
     loses_no_test,
+    is_in_a_folder,
 ];
 
 /// Every Rust file opens with `//!` that says what it is for.
@@ -558,6 +559,24 @@ fn loses_no_test(file: &File<'_>) -> Vec<Problem> {
         )
     };
     tests.map(problem).into_iter().collect()
+}
+
+/// The root holds documents, licences and settings; an output that a program left there is none of them.
+fn is_in_a_folder(file: &File<'_>) -> Vec<Problem> {
+    let path = file.path;
+    let belongs = path.contains('/')
+        || path == ".gitignore"
+        || path.starts_with("LICENSE-")
+        || [".md", ".toml", ".lock"]
+            .iter()
+            .any(|ending| path.ends_with(ending));
+    match belongs {
+        true => Vec::new(),
+        false => vec![(
+            1,
+            "the root is no place for this file: move or remove it".to_owned(),
+        )],
+    }
 }
 
 /// The documents whose paths are looked for.

@@ -143,6 +143,23 @@ fn an_error_without_end_is_found() {
 }
 
 #[test]
+fn a_file_left_at_the_root_is_found() {
+    check(
+        "t.ptx",
+        ".version 8.5\n",
+        &["t.ptx:1: the root is no place"],
+    );
+    for path in [
+        "LICENSE-MIT",
+        ".gitignore",
+        "deny.toml",
+        "docs/upstream/x.ptx",
+    ] {
+        check(path, "x\n", &[]);
+    }
+}
+
+#[test]
 fn a_missing_doc_is_found() {
     check(
         "a/src/x.rs",
