@@ -203,22 +203,22 @@ fn an_empty_name_is_found() {
 #[test]
 fn a_lint_without_reason_is_found() {
     check(
-        "x.rs",
+        "a/src/x.rs",
         "//! X.\n#[allow(dead_code)]\nfn f() {}\n",
-        &["x.rs:2: give `allow`"],
+        &["a/src/x.rs:2: give `allow`"],
     );
     check(
-        "x.rs",
+        "a/src/x.rs",
         "//! X.\n#![expect(unused)]\n",
-        &["x.rs:2: give `expect`"],
+        &["a/src/x.rs:2: give `expect`"],
     );
     check(
-        "x.rs",
+        "a/src/x.rs",
         "//! X.\n#[allow(dead_code, reason = \"x\")]\nfn f() {}\n",
         &[],
     );
     check(
-        "x.rs",
+        "a/src/x.rs",
         "//! X: `#[allow(dead_code)]`.\nfn f() { g(\"#[allow(x)]\") }\n",
         &[],
     );
@@ -333,7 +333,7 @@ fn a_machine_path_is_found() {
     let path = ["", "root", "x"].join("/");
     check("x.md", &format!("see\n`{path}`\n"), &["x.md:2: `/ro"]);
     check(
-        "x.sh",
+        "a/x.sh",
         "cd tests/work/x ../root/x ~/root/x $X/home/x\n",
         &[],
     );
