@@ -95,6 +95,11 @@ impl Arrays {
         self.shared.made.kernels.len()
     }
 
+    /// Whether these are the same: of one `Jit`, in one stream.
+    pub(crate) fn is(&self, other: &Arrays) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     pub(crate) fn counters(&self) -> &Mutex<Vec<Counters>> {
         &self.shared.made.counters
     }

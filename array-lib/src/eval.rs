@@ -3,14 +3,14 @@
 use std::ops;
 use std::sync::Arc;
 
-use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::inspect::Inspection;
 use kiln_jit_core::runtime::Buffer;
 
-use crate::fused::{Explanation, Fused, Passed, Purpose};
+use crate::fused::{Explanation, Fused, Purpose};
 use crate::input::Identity;
+use crate::kept::Evaluation;
 use crate::layout::Layout;
 use crate::signature::Signature;
 use crate::{
@@ -29,28 +29,6 @@ pub(crate) fn build<T: Element>(fused: &Fused<'_>) -> Result<Kernel, Error> {
     })
 }
 
-/// The arguments of an expression's kernel: the result's buffer, and what is passed for the expression.
-fn arguments<'a, T: Element>(
-    out: &'a mut Buffer<T>,
-    passed: &'a [Passed],
-) -> Result<Vec<Arg<'a>>, Error> {
-    let first = std::iter::once(Ok(out.into_arg()));
-    first.chain(passed.iter().map(Passed::arg)).collect()
-}
-
-/// Launches an expression's kernel.
-fn launch<T: Element>(
-    arrays: &Arrays,
-    kernel: &Kernel,
-    (out, passed): (&mut Buffer<T>, &[Passed]),
-    blocks: u32,
-) -> Result<()> {
-    let args = arguments(out, passed)?;
-    arrays.jit().launch(kernel, blocks, BLOCK, &args)?;
-    arrays.count_launch();
-    Ok(())
-}
-
 impl<T: Element> Expr<T> {
     /// Computes the expression: one kernel, one launch.
     ///
@@ -59,19 +37,26 @@ impl<T: Element> Expr<T> {
     /// it says, an operation that the element type does not have, an expression without any array, a device that has
     /// failed.
     pub fn eval(&self) -> Result<Array<T>> {
+        if let (Some(arrays), Ok(shape)) = (&self.arrays, &self.shape)
+            && let Some(kept) = self.kept(arrays)
+        {
+            let mut out = arrays.jit().unspecified::<T>(shape.len())?;
+            kept.launch(arrays, &mut out)?;
+            return Ok(arrays.of(out, shape.clone()));
+        }
         let mut signature = Signature::broadcast::<T>();
         let fused = Fused::new(self, &Purpose::default(), &mut signature)?;
         let arrays = fused.arrays()?;
         let len = fused.shape.len();
         let mut out = arrays.jit().unspecified::<T>(len)?;
         if len > 0 {
+            let is_named = signature.is_named();
             let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
-            launch(
-                arrays,
-                &kernel,
-                (&mut out, &fused.passed()),
-                fused.blocks(BLOCK),
-            )?;
+            let evaluation = Evaluation::new(kernel, &fused);
+            evaluation.launch(arrays, &mut out)?;
+            if is_named {
+                self.keep(arrays, evaluation, fused.buffers());
+            }
         }
         Ok(arrays.of(out, fused.shape))
     }
@@ -120,9 +105,9 @@ impl<T: Element> Expr<T> {
         let arrays = fused.arrays()?;
         let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
         let mut out = arrays.jit().unspecified::<T>(fused.shape.len())?;
-        let passed = fused.passed();
-        let args = arguments(&mut out, &passed)?;
-        Ok(arrays.jit().inspect(&kernel, &args)?)
+        let evaluation = Evaluation::new(kernel, &fused);
+        let args = evaluation.args(&mut out)?;
+        Ok(arrays.jit().inspect(evaluation.kernel(), &args)?)
     }
 
     /// What [`Expr::eval`] would do, in words: the kernel, what is fused in it, and how each array is read. Nothing is
@@ -186,6 +171,14 @@ fn store<T: Element>(
     }
     let own = Identity::Buffer(buffer.address());
     let is_all = layout.is_all(buffer.len());
+    let can_keep = is_all
+        && expr
+            .shape
+            .as_ref()
+            .is_ok_and(|shape| *shape == layout.shape);
+    if can_keep && let Some(kept) = expr.kept_into(arrays, own) {
+        return launch_into(arrays, buffer, kept, false);
+    }
     let purpose = Purpose {
         out: (!is_all).then_some(layout),
         own: Some(own),
@@ -202,11 +195,29 @@ fn store<T: Element>(
         }
         fused => fused?,
     };
-    let needs_old = !is_all || fused.reads(own);
+    let reads_own = fused.reads(own);
+    let can_keep = can_keep && !reads_own && signature.is_named();
     let kernel = arrays.kernel(signature, || build::<T>(&fused))?;
-    let (passed, blocks) = (fused.passed(), fused.blocks(BLOCK));
+    let evaluation = Evaluation::new(kernel, &fused);
+    if can_keep {
+        launch_into(arrays, buffer, &evaluation, false)?;
+        expr.keep(arrays, evaluation, fused.buffers());
+        return Ok(());
+    }
     drop(fused);
+    // If it was the only one to hold the buffer, results go there.
     drop(expr);
+    launch_into(arrays, buffer, &evaluation, !is_all || reads_own)
+}
+
+/// Launches an expression's kernel with its result in a buffer, which is made anew, with the old elements or without,
+/// where others have it as well.
+fn launch_into<T: Element>(
+    arrays: &Arrays,
+    buffer: &mut Arc<Buffer<T>>,
+    evaluation: &Evaluation,
+    needs_old: bool,
+) -> Result<()> {
     if Arc::get_mut(buffer).is_none() {
         *buffer = Arc::new(match needs_old {
             true => copied(arrays, buffer)?,
@@ -214,7 +225,7 @@ fn store<T: Element>(
         });
     }
     match Arc::get_mut(buffer) {
-        Some(out) => launch(arrays, &kernel, (out, &passed), blocks),
+        Some(out) => evaluation.launch(arrays, out),
         // Nobody else has had it since it was made above.
         None => Err(ArrayError::InPlace),
     }

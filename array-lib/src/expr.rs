@@ -1,8 +1,9 @@
 //! Lazy expressions over arrays: what is to be computed, before it is one kernel.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::ir::Type;
@@ -10,6 +11,7 @@ use kiln_jit_core::ir::Type;
 use crate::function::{Applied, FunctionName, NodeFn};
 use crate::input::{ArrayInput, Input, ScalarInput};
 use crate::layout::Layout;
+use crate::kept::Kept;
 use crate::{Array, ArrayError, Arrays, Element, ElementFn, Shape, ShapeMismatch};
 
 /// The most nodes of an expression, each counted wherever it is used: what a kernel can be made of.
@@ -93,6 +95,8 @@ pub(crate) enum Node {
         args: Vec<Arc<Node>>,
         /// The type of the result.
         ty: fn(&KernelBuilder) -> Type,
+        /// What its evaluation has found out.
+        kept: OnceLock<Box<Kept>>,
     },
 }
 
@@ -257,6 +261,7 @@ impl<T: Element> Expr<T> {
             name,
             args,
             ty: |k| k.ty::<T>(),
+            kept: OnceLock::new(),
         };
         Expr::new(node, nodes, None, Ok(Shape::default()))
     }
@@ -264,7 +269,7 @@ impl<T: Element> Expr<T> {
     /// An operation of this crate on one expression.
     pub(crate) fn unary<U: Element>(
         self,
-        name: impl Into<String>,
+        name: impl Into<Cow<'static, str>>,
         f: impl for<'k> Fn(Val<'k>) -> Val<'k> + Send + Sync + 'static,
     ) -> Expr<U> {
         self.map(ElementFn::operation(name, move |[x]| f(x)))
@@ -275,7 +280,7 @@ impl<T: Element> Expr<T> {
     pub(crate) fn binary<R: Element, U: Element>(
         self,
         other: Expr<R>,
-        name: &str,
+        name: &'static str,
         f: impl for<'k> Fn(Val<'k>, Val<'k>) -> Val<'k> + Send + Sync + 'static,
     ) -> Expr<U> {
         let f = ElementFn::operation(name, move |[a, b]| f(a, b));
@@ -375,6 +380,7 @@ pub fn broadcast<Args, R: Element>(
         name,
         args: nodes,
         ty: |k| k.ty::<R>(),
+        kept: OnceLock::new(),
     };
     Expr::new(node, count, arrays, shape)
 }

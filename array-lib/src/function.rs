@@ -4,6 +4,7 @@
 //! written with the builder. Either way it is a description, which becomes part of a kernel, and the
 //! numbers that it captures, which become parameters of the kernel.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -51,7 +52,7 @@ impl Applied {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum FunctionName {
     /// An operation of this crate.
-    Operation(String),
+    Operation(Cow<'static, str>),
     /// A closure that holds nothing, by the address of its code, which stays where it is: what is
     /// `'static` is not unloaded. Closures that share an address do the same, as a linker or LLVM makes
     /// one function of two only where they are equal down to what they call; two that the source has
@@ -128,7 +129,7 @@ impl<Args, R> ElementFn<Args, R> {
     }
 
     /// An operation of this crate.
-    pub(crate) fn operation<const N: usize, F>(name: impl Into<String>, f: F) -> Self
+    pub(crate) fn operation<const N: usize, F>(name: impl Into<Cow<'static, str>>, f: F) -> Self
     where
         Args: Arity<N>,
         F: for<'k> Fn([Val<'k>; N]) -> Val<'k> + Send + Sync + 'static,

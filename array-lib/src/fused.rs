@@ -21,6 +21,7 @@ use crate::eval::BLOCK;
 use crate::expr::Node;
 use crate::input::{Identity, Input};
 use crate::layout::Layout;
+use crate::kept::Buffers;
 use crate::signature::{Signature, Word};
 use crate::space::{Access, Group, Inner};
 use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
@@ -488,6 +489,11 @@ impl<'e> Fused<'e> {
         self.operands
             .iter()
             .any(|operand| operand.identity() == Some(buffer))
+    }
+
+    /// The buffers that the expression reads.
+    pub(crate) fn buffers(&self) -> Buffers {
+        self.operands.iter().filter_map(Operand::identity).collect()
     }
 
     /// Of how many operands neighbours along the last dimension of a group lie apart.

@@ -43,6 +43,7 @@ mod function;
 mod fused;
 mod indexed;
 mod input;
+mod kept;
 mod later;
 mod layout;
 mod make;

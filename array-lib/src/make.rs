@@ -255,7 +255,7 @@ impl Arrays {
         }
         let mut indices: Expr<[u32; N]> = Expr::applied(
             (0..N).map(|axis| along(axis).node).collect(),
-            Some(FunctionName::Operation(format!("indices {N}"))),
+            Some(FunctionName::Operation(format!("indices {N}").into())),
             indices_together,
         );
         indices.arrays = Some(self.clone());

@@ -197,10 +197,8 @@ impl<T: Element> Array<T> {
                 moved.push_str(&format!(" {axis}"));
             }
         }
-        let name = Some(FunctionName::Operation(format!(
-            "neighbor_{} of{moved}",
-            border.name()
-        )));
+        let name = format!("neighbor_{} of{moved}", border.name());
+        let name = Some(FunctionName::Operation(name.into()));
         let at = (&self.arrays, shape);
         match border {
             Border::Value(_) => reads.apply(at, name, |args| neighbor(args, Border::Value(()))),
@@ -297,7 +295,7 @@ impl<T: NumberElement> Array<T> {
                 numbers.into_iter().for_each(|number| reads.number(number));
             }
         }
-        let name = Some(FunctionName::Operation(format!("convolve {rank}")));
+        let name = Some(FunctionName::Operation(format!("convolve {rank}").into()));
         reads.apply((&self.arrays, shape), name, convolved::<T>)
     }
 

@@ -164,7 +164,7 @@ impl<T: NumberElement> Array<T> {
         reads.number(self.strides()[0] as u32);
         reads.expr(&values);
         let at = (&self.arrays, values.shape.clone());
-        let name = |name: &str| Some(FunctionName::Operation(name.into()));
+        let name = |name: &'static str| Some(FunctionName::Operation(name.into()));
         Ok(match side {
             Side::Left => reads.apply(at, name("searchsorted_left"), |args| {
                 search(args, Side::Left)

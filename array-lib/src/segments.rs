@@ -33,7 +33,7 @@ fn function(f: impl for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync + 'static) -
 /// The operator that folds what belongs to one segment, and forgets what belongs to those before.
 fn within_segments<T: Element>(op: Applied) -> Applied {
     let name = op.name.as_ref();
-    let name = name.map(|name| FunctionName::Operation(format!("within segments {name:?}")));
+    let name = name.map(|name| FunctionName::Operation(format!("within segments {name:?}").into()));
     let describe = op.describe;
     Applied {
         describe: function(move |args| {

@@ -114,6 +114,11 @@ impl Signature {
         }
     }
 
+    /// Whether all of it can be said.
+    pub(crate) fn is_named(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What can be a key; `None` if some of it cannot be said.
     pub(crate) fn words(self) -> Option<Words> {
         self.0

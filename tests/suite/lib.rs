@@ -17,6 +17,7 @@ pub mod kernels;
 
 mod addresses;
 mod arithmetic;
+mod array_again;
 mod array_arguments;
 mod array_beside;
 mod array_numbers;
@@ -174,6 +175,7 @@ pub fn cases() -> Vec<Case> {
         streams::CASES,
         parts::CASES,
         extensions::CASES,
+        array_again::CASES,
         array_arguments::CASES,
         array_beside::CASES,
         array_numbers::CASES,
