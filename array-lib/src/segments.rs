@@ -163,7 +163,7 @@ impl<T: Element> Array<T> {
         let captures = captures.map(|number| Arc::new(Node::Scalar(number.clone())));
         reads.args.extend(captures);
         let name = op.applied.name.as_ref();
-        let name = name.map(|name| FunctionName::Operation(format!("segment of {name:?}")));
+        let name = name.map(|name| FunctionName::Operation(format!("segment of {name:?}").into()));
         let describe = op.applied.describe.clone();
         let at = (&self.arrays, Ok(starts.shape().clone()));
         Ok(reads.apply(at, name, move |args| {

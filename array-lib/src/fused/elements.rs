@@ -465,6 +465,7 @@ fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -
                 args,
                 name,
                 ty,
+                ..
             }) => {
                 left.push(Describe::Apply {
                     function: &**function,
