@@ -12,7 +12,7 @@ use super::rust_language::on_host_and_device;
 
 on_host_and_device! {
     stacks heaps products of_functions nested chosen_by_bool compared with_bodies
-    beside_closures of_other_types handed_on; in_buffers by_name in_shared_memory beside_closures_in_kernels
+    beside_closures of_other_types handed_on rows_of_zeros; in_buffers by_name in_shared_memory beside_closures_in_kernels
     numbers_that_nothing_tells numbers_that_are_asserted
 }
 
@@ -63,6 +63,32 @@ impl<T: Num, const CAPACITY: usize> Stack<T, CAPACITY> {
         let part = &self.items[..self.len as usize];
         part.iter().fold(T::ZERO, |sum, item| sum + *item)
     }
+}
+
+#[device_fn]
+fn in_rows<const N: usize, const M: usize>(x: i32) -> i32 {
+    let mut rows = [[0i32; M]; N];
+    let mut seen = [[[false; 2]; 3]; N];
+    let halves = [[0.0f32; 300]; 2];
+    for i in 0..N {
+        rows[i][i % M] += x + i as i32;
+        seen[i][i % 3][1] = true;
+    }
+    let mut sum = halves[1][299] as i32;
+    for i in 0..N {
+        for j in 0..M {
+            sum = sum * 3 + rows[i][j];
+        }
+        if seen[i][1][1] && !seen[i][0][0] {
+            sum += 7;
+        }
+    }
+    sum
+}
+
+#[device_fn]
+fn rows_of_zeros(x: i32) -> i32 {
+    in_rows::<5, 3>(x) - in_rows::<2, 4>(x)
 }
 
 #[device_fn]

@@ -596,6 +596,11 @@ impl KernelBuilder {
         self.constant(Constant::Zero, ty)
     }
 
+    /// Whether a value is what [`KernelBuilder::zero`] gives.
+    pub(crate) fn is_zero(&self, value: Val<'_>) -> bool {
+        self.state.borrow().is_zero(value)
+    }
+
     /// A struct, array or vector value from all its parts, in order.
     #[track_caller]
     pub fn construct<'k>(&'k self, ty: Type, parts: &[Val<'k>]) -> Val<'k> {

@@ -429,6 +429,17 @@ impl State {
         self.scopes.resize(self.function.values.len(), scope);
     }
 
+    /// Whether a value is a constant all of whose bytes are zero, and was built as one.
+    pub(super) fn is_zero(&self, value: Val<'_>) -> bool {
+        use crate::ir::ValueDef;
+        let def = self.function.values.get(value.id).map(|data| data.def);
+        let Some(ValueDef::Inst(inst)) = def else {
+            return false;
+        };
+        let node = self.function.insts.get(inst);
+        node.is_some_and(|node| matches!(node.data, InstData::Const(Constant::Zero)))
+    }
+
     fn defined_at(&self, value: Val<'_>) -> Location {
         use crate::ir::ValueDef;
         let Some(data) = self.function.values.get(value.id) else {

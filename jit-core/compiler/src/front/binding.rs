@@ -182,6 +182,8 @@ impl<'k> Front<'k> {
         let is_zero = match element.kind {
             Kind::Literal(Constant::Zero | Constant::Int(0) | Constant::Bool(false), _) => true,
             Kind::Literal(Constant::Float(x), _) => x.to_bits() == 0,
+            // An array of zeros, as `[[0.0; 4]; N]` has it.
+            Kind::Value(value) => b.is_zero(value),
             _ => false,
         };
         if is_zero {
