@@ -4,9 +4,12 @@
 //! what is measured in a process with little memory, which must be small (`tests/memory_limits.rs`).
 
 mod alignment;
+mod arrays;
 mod checks;
 mod choices;
 mod computed;
+mod constants;
+mod copied_out;
 mod cpu_code;
 mod cpu_warps;
 mod directives;

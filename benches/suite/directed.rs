@@ -82,18 +82,13 @@ pub const DIRECTED: &[Directed] = &[
     hotspot::directed::HOTSPOT,
     coulomb::directed::COULOMB,
     coulomb::directed::REMAINDER,
+    coulomb::constant::BY_VALUE,
     transpose::directed::TRANSPOSE,
     tpacf::directed::TPACF,
 ];
 
 /// The product of matrices, step by step.
 pub const STEPS: &[Directed] = &matmul::steps::STEPS;
-
-/// The programs of the suite that directives ought to say and cannot, each with what is missing.
-pub const MISSING: &[(&str, &str)] = &[(
-    "coulomb, by value",
-    "a slice in constant memory: the directive `constant`",
-)];
 
 /// The kernels of a function with directives, by what they were made for.
 pub(crate) struct Scheduling {

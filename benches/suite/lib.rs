@@ -38,7 +38,7 @@ use std::error::Error;
 
 use kiln::prelude::*;
 
-pub use directed::{DIRECTED, Directed, MISSING, STEPS};
+pub use directed::{DIRECTED, Directed, STEPS};
 pub use launcher::{Launch, Launcher, OnJit};
 pub use lines::Lines;
 pub use strangers::{STRANGERS, Stranger};

@@ -13,8 +13,7 @@
 //! The ways are timed in one process, in turn, a sample at least a millisecond of work. What is told is the median of the
 //! twin's machine code, and to it the ratios of its PTX through the driver, of the `#[kernel]` with checks, and of the
 //! kernel by directives without checks and with them; then how far the samples' quartiles are apart, and the lines of the
-//! function with directives beside those of its peers. Results are checked first. Programs that directives cannot say yet
-//! are told with the reason.
+//! function with directives beside those of its peers. Results are checked first.
 
 mod code;
 #[path = "../driver.rs"]
@@ -32,7 +31,7 @@ use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 use kiln_suite::{
-    DIRECTED, Directed, Launcher, Lines, MISSING, OnJit, STEPS, Size, Workload, without_checks,
+    DIRECTED, Directed, Launcher, Lines, OnJit, STEPS, Size, Workload, without_checks,
 };
 use serde_json::json;
 use timing::{clock, quartiles, runs_of_a_sample, time};
@@ -89,9 +88,6 @@ fn main() -> kiln::Result<()> {
         )?;
         row.print();
         rows.push(row);
-    }
-    for (program, missing) in MISSING {
-        println!("{program:<28} missing: {missing}");
     }
     for row in &rows {
         println!("{}", row.json());

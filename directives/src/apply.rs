@@ -10,6 +10,7 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::accesses::is_local;
 use crate::affine::Known;
+use crate::arrays::array_of;
 use crate::bounds;
 use crate::edge::Edge;
 use crate::emit::Emit;
@@ -19,7 +20,9 @@ use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
 use crate::once::{Once, always_entered, once};
 use crate::program::Program;
+use crate::reuse::{share_storage, shared_bytes};
 use crate::schedule::{LoopSchedule, Partition, Schedule};
+use crate::section::MAX_BYTES;
 use crate::stage::{Staged, for_arguments};
 use crate::transform::{Transformed, replace, split_off_whole};
 use crate::uniform::{Uniform, base_of};
@@ -75,6 +78,15 @@ fn distributed(
     let function = &mut module.functions[program.kernel];
     let body = function.body;
     function.regions[body].insts.splice(0..0, start);
+    share_storage(&mut module, program.kernel);
+    let bytes = shared_bytes(&module, program.kernel);
+    if bytes > MAX_BYTES {
+        let problem = format!(
+            "a block has {bytes} bytes of arrays and staged slices in shared memory at the same time, of at most {MAX_BYTES}: \
+             let arrays be smaller, or stage fewer slices"
+        );
+        return Err(program.placement(program.function().location, &problem));
+    }
     let extents = blocks.linear.iter().chain(&threads.linear);
     Ok(Applied {
         module,
@@ -266,7 +278,15 @@ impl Rewrite<'_> {
         if self.program.is_mark(inst) || !acts(function, inst, &self.module) {
             return Ok(vec![inst]);
         }
-        let blocks = self.grid.blocks[levels.blocks..].iter();
+        let of_block = self.stores_to_array(inst);
+        if let Some(fill) = self.fill_array(inst) {
+            self.once.extend(fill.iter().copied());
+            return Ok(fill);
+        }
+        // Each block has an array of its own.
+        let blocks = self.grid.blocks[levels.blocks..]
+            .iter()
+            .filter(|_| !of_block);
         let threads = self.grid.threads[levels.threads..]
             .iter()
             .filter(|_| !levels.singular);
@@ -292,6 +312,16 @@ impl Rewrite<'_> {
                 what: "the result of what is done to memory here is used",
             }),
         }
+    }
+
+    /// Whether an instruction writes an array of the block, not what is copied to a slice.
+    fn stores_to_array(&self, inst: Inst) -> bool {
+        let function = &self.module.functions[self.kernel];
+        let InstData::Store { ptr, .. } = function.insts[inst].data else {
+            return false;
+        };
+        let array = array_of(function, base_of(function, ptr));
+        array.is_some_and(|array| self.program.arrays.contains_key(&array))
     }
 
     /// Whether anything in the program uses a value.

@@ -1,16 +1,18 @@
-//! `global!(..)`: sections of slices that are copied to the device and back where the directive stands.
+//! `global!(..)` and `constant!(..)`: sections of slices that are copied to the device and back where the directive stands.
 //!
 //! A slice on the device is there as a whole, so that indices are those of the host; what is said of sections is which of its
 //! elements are copied, and which regions may use.
 
 use std::ops::{Bound, Range, RangeBounds};
 
+use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::error::Result;
 use kiln_jit_core::region::Region;
 use kiln_jit_core::value::KernelType;
 
+use crate::constant::{Chosen, MAX_BYTES};
 use crate::error::DirectiveError;
-use crate::offload::{Held, Offload, Present, Ready};
+use crate::offload::{Copied, Held, Offload, Present, Ready};
 use crate::touched::Elements;
 
 /// Elements of a slice that has a shape: a range along each dimension.
@@ -34,13 +36,7 @@ impl Section {
         shape: [usize; N],
         ranges: [(Bound<usize>, Bound<usize>); N],
     ) -> Result<Section> {
-        let all = shape
-            .iter()
-            .try_fold(1usize, |all, &extent| all.checked_mul(extent));
-        if all != Some(len) {
-            let shape = format!("{shape:?}");
-            return Err(DirectiveError::Shape { shape, len }.into());
-        }
+        check_shape(len, &shape)?;
         let mut extents = shape.iter();
         let ranges = ranges.map(|bounds| range(bounds, *extents.next().unwrap_or(&1)));
         let region = Region::of(shape).part(ranges.clone())?;
@@ -61,10 +57,30 @@ impl Section {
         start..start + self.region.extent()[2]
     }
 
+    /// From the first element of the section to its last one, with what is between.
+    fn span(&self) -> Range<usize> {
+        let [planes, rows, _] = self.region.extent();
+        match self.region.is_empty() {
+            true => 0..0,
+            false => self.row(0, 0).start..self.row(planes - 1, rows - 1).end,
+        }
+    }
+
     /// How many bytes the elements have.
     fn bytes<T>(&self) -> usize {
         self.region.len() * size_of::<T>()
     }
+}
+
+/// Refuses a shape of more elements than a slice has, or fewer.
+pub fn check_shape(len: usize, shape: &[usize]) -> Result<(), DirectiveError> {
+    let mut extents = shape.iter();
+    let all = extents.try_fold(1usize, |all, &extent| all.checked_mul(extent));
+    if all != Some(len) {
+        let shape = format!("{shape:?}");
+        return Err(DirectiveError::Shape { shape, len });
+    }
+    Ok(())
 }
 
 /// Numbers along three dimensions, of which the first ones are this if there are fewer.
@@ -151,6 +167,9 @@ impl<T: KernelType> Present<T> {
         }
         self.hold(offload, slice.len())?;
         if section.region.is_empty() {
+            if section.is_all {
+                self.written = None;
+            }
             return Ok(());
         }
         if let Held::Buffer(buffer) = &mut self.held {
@@ -164,6 +183,65 @@ impl<T: KernelType> Present<T> {
             (false, None) => {}
         }
         Ok(())
+    }
+
+    /// Copies elements to the device, and has launches pass them by value as far as there is room: those that regions read
+    /// from here on, until the host may have written the slice, or [`Present::remove`].
+    ///
+    /// # Errors
+    /// As [`Present::copy_in`]; more bytes than constant memory has.
+    pub fn constant_in(
+        &mut self,
+        offload: &mut Offload<'_>,
+        (slice, name): (&[T], &str),
+        section: Section,
+    ) -> Result<()> {
+        if self.constant.is_some() {
+            self.let_go();
+        }
+        let span = section.span();
+        let bytes = (span.len() * size_of::<T>()) as u64;
+        if bytes > MAX_BYTES {
+            let slice = name.to_owned();
+            return Err(DirectiveError::Constants { slice, bytes }.into());
+        }
+        self.copy_in(offload, (slice, name), section.clone())?;
+        let chosen = Chosen {
+            start: span.start as u64,
+            count: span.len() as u64,
+            is_all: section.is_all,
+        };
+        let values = slice[span].to_vec();
+        self.constant = Some(Copied { chosen, values });
+        self.allocated = (!section.is_all).then_some(section);
+        Ok(())
+    }
+
+    /// Takes the slice out of constant memory, and off the device.
+    ///
+    /// # Errors
+    /// A slice that is not there.
+    pub fn remove(&mut self, name: &str) -> Result<(), DirectiveError> {
+        if self.constant.is_none() {
+            return Err(DirectiveError::Constant {
+                slice: name.to_owned(),
+                problem: "`remove` is of a slice that is not there: say `constant!(copyin ..)` of it before; one that the host may \
+                          have written is not there any more, either",
+            });
+        }
+        self.let_go();
+        Ok(())
+    }
+
+    /// The elements of the slice that are in constant memory.
+    pub fn chosen(&self) -> Option<Chosen> {
+        self.constant.as_ref().map(|held| held.chosen)
+    }
+
+    /// Elements in constant memory as an argument of a region, in which the slice is this parameter; none if they had no room.
+    pub fn by_value(&self, ready: &Ready, param: usize) -> Option<Arg<'static>> {
+        let capacity = ready.capacity(param)?;
+        by_value(&self.constant.as_ref()?.values, capacity)
     }
 
     /// Copies elements to the host, where a region has written the slice. The device keeps them.
@@ -282,6 +360,28 @@ impl<T: KernelType> Present<T> {
         }
         Ok(())
     }
+}
+
+/// Numbers as an array of so many, one of [`CAPACITIES`](crate::constant::CAPACITIES).
+fn by_value<T: KernelType>(values: &[T], capacity: u64) -> Option<Arg<'static>> {
+    Some(match capacity {
+        8 => array::<T, 8>(values)?,
+        32 => array::<T, 32>(values)?,
+        125 => array::<T, 125>(values)?,
+        250 => array::<T, 250>(values)?,
+        500 => array::<T, 500>(values)?,
+        1000 => array::<T, 1000>(values)?,
+        2000 => array::<T, 2000>(values)?,
+        4000 => array::<T, 4000>(values)?,
+        _ => return None,
+    })
+}
+
+/// An array that begins with these values; what follows is the last one.
+fn array<T: KernelType, const N: usize>(values: &[T]) -> Option<Arg<'static>> {
+    let last = *values.last()?;
+    let values: [T; N] = std::array::from_fn(|at| values.get(at).copied().unwrap_or(last));
+    Some(values.into_arg())
 }
 
 fn not_copied(slice: &str, problem: &'static str) -> kiln_jit_core::error::Error {

@@ -11,6 +11,7 @@ use kiln_jit_core::ir::{Function, Inst};
 
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Execution, Known, Step};
+use crate::arrays::array_of;
 use crate::error::DirectiveError;
 use crate::integer::{Linear, System};
 use crate::owner::{Owners, Which, divided};
@@ -29,7 +30,7 @@ pub(crate) fn check(
     let mut check = Check::new(program, schedule, &accesses, (known, reduced));
     let function = check.function;
     for access in &accesses.all {
-        if access.writes && !access.is_of_param(function) {
+        if access.writes && !access.is_of_param(function) && !access.is_of_block(function) {
             return Err(DirectiveError::Unknown {
                 place: program.place(function.insts[access.inst].location),
                 what: "a write to memory that is no slice of the region's own parameters, or one of several".to_owned(),
@@ -199,7 +200,12 @@ impl Check<'_> {
 
     /// Whether two accesses are to different slices, or combine elements with values by one operation, in any order.
     fn is_apart(&self, a: &Access, b: &Access) -> bool {
-        if a.base != b.base && a.is_of_param(self.function) && b.is_of_param(self.function) {
+        let is_known = |access: &Access| {
+            access.is_of_param(self.function) || access.is_of_block(self.function)
+        };
+        let array = |access: &Access| array_of(self.function, access.base);
+        let is_one = a.base == b.base || array(a).is_some() && array(a) == array(b);
+        if !is_one && is_known(a) && is_known(b) {
             return true;
         }
         let [first, second] = [a, b].map(|access| self.reduced.get(&access.inst));
@@ -412,6 +418,9 @@ impl Check<'_> {
             x: question.x.clone(),
             y: question.y.clone(),
         };
+        if which == Which::Block && !self.matters_to_blocks(order) {
+            return Some(None);
+        }
         let mut owners = Owners::new(self.schedule);
         let unordered = match which {
             Which::Block => vec![Vec::new()],
@@ -437,6 +446,22 @@ impl Check<'_> {
         Some(None)
     }
 
+    /// Whether an order is lost when different blocks execute the two: of arrays, of which each block has its own, only where one
+    /// reads what another has written, without that the array began anew between.
+    fn matters_to_blocks(&self, order: &Order<'_>) -> bool {
+        let Some(array) = array_of(self.function, order.x.base) else {
+            return true;
+        };
+        let declared = self.program.arrays.get(&array);
+        let mut accesses = self.accesses.all.iter();
+        let declared = accesses.find(|access| Some(&access.inst) == declared);
+        let around = |number: usize| {
+            let inst = order.x.loops[number].inst;
+            declared.is_some_and(|access| access.loops.iter().any(|held| held.inst == inst))
+        };
+        order.x.writes && order.y.reads && !order.carried_by.is_some_and(around)
+    }
+
     /// When different places along a dimension execute the two.
     fn apart(
         &mut self,
@@ -450,6 +475,10 @@ impl Check<'_> {
             return Some(Lost::Never);
         }
         let [x_loop, y_loop] = [order.x, order.y].map(|access| owners.loop_of(access, which, dim));
+        let is_each_blocks = which == Which::Block && order.x.is_of_block(self.function);
+        if is_each_blocks && x_loop.is_none() {
+            return Some(Lost::Never);
+        }
         let outer = order.carried_by.unwrap_or(order.common);
         let mut same_turns = order.x.loops[..outer].iter();
         if let (Some(a), Some(b)) = (x_loop, y_loop)
@@ -576,6 +605,9 @@ impl Check<'_> {
 
     /// The name of the slice.
     fn slice(&self, access: &Access) -> String {
+        if let Some(array) = array_of(self.function, access.base) {
+            return self.function.shared[array].name.clone();
+        }
         let mut params = self.function.params.iter();
         let param = params.find(|param| param.value == access.base);
         param

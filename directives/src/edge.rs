@@ -326,7 +326,10 @@ impl Loops<'_> {
     /// Whether an iteration is long: it holds a loop that each thread goes through, or threads meet in it.
     fn is_worth_it(&self, inst: Inst) -> bool {
         let function = self.program.function();
-        let stages = |inst: Inst| !self.schedule_of(inst).shared.is_empty();
+        let stages = |inst: Inst| {
+            let held = self.schedule_of(inst);
+            !held.shared.is_empty() || !held.copied_out.is_empty()
+        };
         let mut found = stages(inst);
         for region in function.insts[inst].data.regions() {
             function.walk(region, &mut |_, inner| {

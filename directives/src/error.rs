@@ -120,7 +120,8 @@ pub enum DirectiveError {
     },
     /// A use of elements of a slice that are not on the device.
     #[error("{}", error_text!(
-        "{place}: this is not known to be within the section of `{slice}` that `global!(alloc ..)` says: say a larger one, or none"
+        "{place}: this is not known to be within the section of `{slice}` that `global!(alloc ..)` or `constant!(copyin ..)` says: say a larger \
+         one, or none"
     ))]
     Outside {
         /// Where the use is.
@@ -134,6 +135,25 @@ pub enum DirectiveError {
         /// The slice.
         slice: String,
         /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A constant that has no room in constant memory.
+    #[error("{}", error_text!(
+        "`{slice}` has no room in constant memory: with it, the constants have {bytes} bytes, of at most {}: copy a smaller \
+         section, or leave the slice where regions read it otherwise, by taking `constant!` away", crate::constant::MAX_BYTES
+    ))]
+    Constants {
+        /// The slice.
+        slice: String,
+        /// The bytes of all constants up to this one.
+        bytes: u64,
+    },
+    /// A slice in constant memory that a region writes, or one that is not there and is removed.
+    #[error("{}", error_text!("`{slice}` and constant memory: {problem}"))]
+    Constant {
+        /// The slice.
+        slice: String,
+        /// What is wrong, and what to do.
         problem: &'static str,
     },
     /// Two sections, one of which is to be copied over the other.

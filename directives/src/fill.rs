@@ -6,6 +6,7 @@
 use kiln_jit_core::ir::{BinaryOp, CompareOp, Constant, InstData, Scalar, Type, Unroll, Value};
 
 use crate::compute::Producer;
+use crate::drain::Flags;
 use crate::emit::Emit;
 use crate::integer::ceil;
 use crate::stage::Tile;
@@ -15,6 +16,8 @@ pub(crate) struct Filler<'s> {
     pub(crate) tile: &'s Tile,
     /// The loops that compute the elements, if they are not copied.
     pub(crate) producer: Option<&'s Producer>,
+    /// What tells which elements are copied to the slice, if they are copied there and not from there.
+    pub(crate) out: Option<Flags>,
     /// The thread's number, and how many threads there are.
     pub(crate) own: Value,
     pub(crate) threads: i128,
@@ -153,6 +156,9 @@ impl Filler<'_> {
 
     /// Fills in one element, if the slice has it.
     fn copy(&self, emit: &mut Emit<'_>, from: Value, to: Value) {
+        if let Some(flags) = self.out {
+            return flags.drain(emit, self.tile, (to, from));
+        }
         let set = |emit: &mut Emit<'_>, value: Value| {
             let to = self.tile.address(emit, to);
             emit.store(to, value);

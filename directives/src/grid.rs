@@ -127,6 +127,20 @@ pub(crate) struct Grid {
     pub(crate) is_first: Value,
 }
 
+impl Grid {
+    /// The number of the thread in its block, of so many along each dimension, and how many there are.
+    pub(crate) fn linear(&self, emit: &mut Emit<'_>, threads: &[u32]) -> (Value, i128) {
+        let mut own = self.threads[0].index;
+        for (dim, &extent) in self.threads.iter().zip(threads).skip(1) {
+            let extent = emit.int(extent.into(), Type::U32);
+            own = emit.binary(BinaryOp::Mul, own, extent);
+            own = emit.binary(BinaryOp::Add, own, dim.index);
+        }
+        let count = threads.iter().map(|&extent| i128::from(extent)).product();
+        (own, count)
+    }
+}
+
 /// The names of the parameters behind those of the program that a linear grid has.
 fn add_extents(function: &mut Function, what: &str, mapping: &Mapping) -> Vec<Value> {
     let dims = mapping.linear.iter().flatten().enumerate();

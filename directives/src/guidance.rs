@@ -8,11 +8,13 @@ use kiln_jit_core::ir::{Inst, Value};
 
 use crate::accesses::{Access, Accesses};
 use crate::affine::{Affine, Atom, Known, Step};
+use crate::apply::apply;
 use crate::banks::degree;
 use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::integer::Linear;
 use crate::program::Program;
+use crate::reuse::shared_bytes;
 use crate::schedule::Schedule;
 use crate::stage::Staged;
 use crate::transform::Transformed;
@@ -125,6 +127,8 @@ impl Program {
         schedule: &Schedule,
         known: &[Known],
     ) -> Result<Guidance, DirectiveError> {
+        let applied = apply(self, schedule, known)?;
+        let shared = shared_bytes(&applied.module, self.kernel);
         let transformed = Transformed::of(self, schedule, known)?;
         let (program, schedule) = (&*transformed.program, &transformed.schedule);
         let edge = Edge::of(program, schedule);
@@ -154,13 +158,13 @@ impl Program {
                     section: section.in_loop_of(numbers).to_string(),
                 })
                 .collect(),
-            occupancy: occupancy(&staged.program, schedule),
+            occupancy: occupancy(shared, schedule),
         })
     }
 }
 
-/// How many blocks of a schedule there are at once.
-fn occupancy(program: &Program, schedule: &Schedule) -> Occupancy {
+/// How many blocks of a schedule there are at once, each with so many bytes of shared memory.
+fn occupancy(shared: u64, schedule: &Schedule) -> Occupancy {
     let threads = schedule
         .threads
         .iter()
@@ -169,12 +173,6 @@ fn occupancy(program: &Program, schedule: &Schedule) -> Occupancy {
     let warps = u32::try_from(threads.div_ceil(WARP.into()))
         .unwrap_or(WARPS)
         .clamp(1, WARPS);
-    let types = &program.module.types;
-    let shared = program.function().shared.values();
-    let bytes = shared
-        .filter_map(|data| types.layout(data.ty))
-        .map(|layout| layout.size);
-    let shared: u64 = bytes.sum();
     let by_shared = match shared {
         0 => BLOCKS,
         _ => u32::try_from(SHARED / (shared + SHARED_OF_BLOCK)).unwrap_or(BLOCKS),

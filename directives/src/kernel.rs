@@ -7,6 +7,7 @@ use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
 use crate::apply::{Applied, apply};
+use crate::constant::{Constant, read_by_value};
 use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::once::once;
@@ -192,10 +193,22 @@ impl Program {
     /// # Errors
     /// As those of [`Program::apply`], and what cannot be staged.
     pub fn apply_for(&self, schedule: &Schedule, known: &[Known]) -> Result<Scheduled, Error> {
-        let applied = apply(self, schedule, known)?;
+        self.apply_with(schedule, known, &[])
+    }
+
+    /// As [`Program::apply_for`], with slices whose elements launches pass by value.
+    pub(crate) fn apply_with(
+        &self,
+        schedule: &Schedule,
+        known: &[Known],
+        constants: &[Constant],
+    ) -> Result<Scheduled, Error> {
+        let mut applied = apply(self, schedule, known)?;
+        read_by_value(&mut applied.module, self.kernel, constants);
         Ok(Scheduled {
             kernel: kernel_of(&applied.module)?,
             applied,
+            constants: constants.to_vec(),
         })
     }
 }
@@ -253,11 +266,12 @@ fn kernel_of(module: &Module) -> Result<Kernel, Error> {
 pub struct Scheduled {
     kernel: Kernel,
     applied: Applied,
+    pub(crate) constants: Vec<Constant>,
 }
 
 impl Scheduled {
     /// The kernel. Its parameters are those of the program and behind them one `u32` for each of
-    /// [`Scheduled::extents`].
+    /// [`Scheduled::extents`], then an array for each of [`Scheduled::constants`].
     pub fn kernel(&self) -> &Kernel {
         &self.kernel
     }
@@ -276,6 +290,40 @@ impl Scheduled {
     /// the hardware.
     pub fn extents(&self) -> &[u32] {
         &self.applied.extents
+    }
+
+    /// The slices of which a launch passes elements by value, as `constant!(copyin ..)` says and as far as parameters have
+    /// room, each with how many elements its array has: the first ones are those that are copied, and the rest is never read.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// #[offload]
+    /// fn weigh(weights: &[f32], x: &mut [f32]) {
+    ///     constant!(copyin weights);
+    ///     #[kernel(tblock(2), thread(32))]
+    ///     {
+    ///         #[loop_partition(over_tblock, over_thread)]
+    ///         for i in 0..x.len() {
+    ///             x[i] *= weights[i % weights.len()];
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let report = weigh.plan(&[0.5; 100], &mut [1.0; 64])?;
+    /// assert_eq!(report.kernels[0].constants(), [("weights", 125)]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn constants(&self) -> Vec<(&str, u64)> {
+        let module = &self.applied.module;
+        let kernel = module.kernel().expect("it is a kernel's");
+        let params = &module.functions[kernel].params;
+        let named = self.constants.iter();
+        named
+            .map(|held| (params[held.param].name.as_str(), held.capacity))
+            .collect()
     }
 
     /// The module of the kernel.

@@ -4,6 +4,7 @@
 use kiln_jit_core::ir::{Control, Inst, Region};
 
 use crate::apply::Levels;
+use crate::arrays::assigned;
 use crate::error::DirectiveError;
 use crate::program::Program;
 use crate::schedule::{Partition, Schedule};
@@ -82,6 +83,12 @@ impl Check<'_> {
             return refuse(
                 "`singular` within a loop over threads, of whose iterations the first thread has some only: put it \
                  outside of the loop, or take the clause `over_thread` away",
+            );
+        }
+        if assigned(self.program.function(), inst).is_some() && around.levels.threads > 0 {
+            return refuse(
+                "an array in shared memory is declared or assigned in a loop over threads, each of whose iterations has one of its \
+                 own: declare it outside of the loop, or leave it to the threads by taking `#[shared]` away",
             );
         }
         if self.uniform.meets(inst) {

@@ -19,12 +19,16 @@
 //! | `guidance` | what a schedule costs, as numbers |
 //! | `bounds` | indices that are below the slice's length |
 //! | `section`, `stage`, `fill` | what a block reads of a slice in a turn of a loop; that it is read from shared memory |
+//! | `arrays` | variables of the region that are in shared memory, one for all threads of a block |
+//! | `drain` | what a turn writes in shared memory, copied to slices behind it |
+//! | `reuse` | one place in shared memory for what is not in use at the same time |
 //! | `compute` | that blocks compute what a turn reads of a slice, instead of loops before it |
 //! | `private` | variables that iterations hand on |
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
 //! | `search` | looking for a schedule |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
+//! | `constant` | slices in constant memory: what `constant!(..)` says of a launch |
 //! | `data` | what `global!(..)` says: sections that are copied where it stands |
 //! | `touched` | what a region reads and writes of slices that were not copied to the device |
 //! | `error` | what is refused |
@@ -35,11 +39,14 @@
 mod accesses;
 mod affine;
 mod apply;
+mod arrays;
 mod banks;
 mod bounds;
 mod compute;
+mod constant;
 mod data;
 mod dependence;
+mod drain;
 mod edge;
 mod emit;
 mod error;
@@ -59,6 +66,7 @@ mod owner;
 mod private;
 mod program;
 mod reduce;
+mod reuse;
 mod schedule;
 mod search;
 mod section;
@@ -81,6 +89,7 @@ pub use section::Section;
 /// What the code that `#[offload]` writes refers to.
 #[doc(hidden)]
 pub mod macros {
-    pub use crate::data::{Section, bounds, clear, copy_section};
+    pub use crate::constant::Chosen;
+    pub use crate::data::{Section, bounds, check_shape, clear, copy_section};
     pub use crate::offload::*;
 }

@@ -6,6 +6,7 @@
 //! | [`independent()`] | there, too | the program's promise that no iteration depends on another |
 //! | [`shared()`] | there, too, for each slice | a block copies what a turn reads of the slice to shared memory first |
 //! | [`whole()`] | there, too, for each slice | a block copies all of the slice to shared memory before a turn |
+//! | [`copyout()`] | there, too, for each slice | what a turn writes of the slice is in shared memory until the turn ends |
 //! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
 //! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
@@ -74,6 +75,13 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.whole").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// What the next loop writes in a turn of a slice, a parameter of the region that is named by its length, is written in shared
+    /// memory, from where a block copies it to the slice behind the turn.
+    pub fn copyout(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.copyout").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// What the next loop reads in a turn of a slice, a parameter of the region that is named by its length, a block computes in
     /// shared memory before the turn, as the loops before it do that write the slice, in the place of these loops.

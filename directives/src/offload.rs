@@ -9,12 +9,14 @@ use kiln_jit_core::error::Result;
 use kiln_jit_core::front::macros::DescribedFn;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
+use kiln_jit_core::target::{MAX_PARAM_BYTES, Target};
 use kiln_jit_core::value::KernelType;
 use parking_lot::Mutex;
 
 pub use kiln_jit_core::args::IntoArg;
 
 use crate::affine::Known;
+use crate::constant::{Chosen, Constant, placed};
 use crate::data::Section;
 use crate::error::DirectiveError;
 use crate::guidance::Guidance;
@@ -67,11 +69,25 @@ impl<'j> Offload<'j> {
         }
     }
 
-    /// Launches a region, and waits for it unless it is `nowait`.
-    pub fn launch(
+    /// How many bytes the parameters of a launch may have.
+    pub fn param_bytes(&self) -> u64 {
+        let limit = |jit: &Jit| {
+            let of_target = match jit.target() {
+                // What every GPU has room for.
+                Target::Custom(_) => 4096,
+                target => target.max_param_bytes(),
+            };
+            of_target.min(jit.device().info().limits.param_bytes)
+        };
+        self.jit.map_or(MAX_PARAM_BYTES, limit).into()
+    }
+
+    /// Launches a region, with the constants that it has by value, and waits for it unless it is `nowait`.
+    pub fn launch<'a>(
         &mut self,
         scheduled: &Ready,
-        mut args: Vec<Arg<'_>>,
+        mut args: Vec<Arg<'a>>,
+        constants: impl IntoIterator<Item = Option<Arg<'a>>>,
         nowait: bool,
     ) -> Result<()> {
         let (kernel, schedule) = (&scheduled.scheduled, &scheduled.schedule);
@@ -82,6 +98,7 @@ impl<'j> Offload<'j> {
             return Ok(());
         };
         args.extend(kernel.extents().iter().map(|&extent| extent.into_arg()));
+        args.extend(constants.into_iter().flatten());
         jit.launch(kernel.kernel(), kernel.grid(), kernel.block(), &args)?;
         match nowait {
             true => Ok(()),
@@ -108,8 +125,17 @@ pub struct Present<T: KernelType> {
     pub(crate) written: Option<Vec<Elements>>,
     /// The elements that regions may use, if these are not all.
     pub(crate) allocated: Option<Section>,
+    /// The elements that are in constant memory, of which no region writes any.
+    pub(crate) constant: Option<Copied<T>>,
     /// The name of a slice whose elements blocks have computed, and nobody has written to it since.
     lost: Option<String>,
+}
+
+/// Elements that launches pass by value.
+#[derive(Debug)]
+pub(crate) struct Copied<T> {
+    pub(crate) chosen: Chosen,
+    pub(crate) values: Vec<T>,
 }
 
 /// What holds a slice on the device.
@@ -138,6 +164,7 @@ impl<T: KernelType> Default for Present<T> {
             is_newer: false,
             written: None,
             allocated: None,
+            constant: None,
             lost: None,
         }
     }
@@ -147,6 +174,13 @@ impl Ready {
     /// What the region does to a parameter.
     pub(crate) fn touched(&self, param: usize) -> &Touched {
         &self.touched[param]
+    }
+
+    /// How many elements the array has that a launch passes for a slice, if it passes one.
+    pub(crate) fn capacity(&self, param: usize) -> Option<u64> {
+        let mut constants = self.scheduled.constants.iter();
+        let held = constants.find(|held| held.param == param)?;
+        Some(held.capacity)
     }
 }
 
@@ -169,6 +203,7 @@ impl<T: KernelType> Present<T> {
     /// Lets go what is there, whoever has written it.
     pub(crate) fn begin_anew(&mut self) {
         (self.lost, self.allocated, self.is_newer) = (None, None, false);
+        self.constant = None;
         self.held = Held::Nothing;
         self.written = Some(Vec::new());
     }
@@ -270,7 +305,18 @@ impl<T: KernelType> Present<T> {
     }
 
     /// The argument of a region that writes the slice.
-    pub fn written(&mut self) -> Result<Arg<'_>> {
+    ///
+    /// # Errors
+    /// A slice that is not on the device, or is in constant memory.
+    pub fn written(&mut self, name: &str) -> Result<Arg<'_>> {
+        if self.constant.is_some() {
+            let (slice, problem) = (
+                name.to_owned(),
+                "a region writes the slice, and what is there does not change: say `constant!(remove ..)` of it before, or \
+                 write another slice",
+            );
+            return Err(DirectiveError::Constant { slice, problem }.into());
+        }
         self.is_newer = true;
         match &mut self.held {
             Held::Buffer(buffer) => Ok(buffer.into_arg()),
@@ -317,6 +363,7 @@ impl<T: KernelType> Present<T> {
     pub fn let_go(&mut self) {
         self.held = Held::Nothing;
         (self.written, self.allocated) = (None, None);
+        self.constant = None;
     }
 }
 
@@ -356,7 +403,7 @@ const REMEMBERED: usize = 256;
 struct Made {
     kernels: HashMap<For, Arc<Scheduled>>,
     /// By schedule and what is known of the arguments.
-    verified: HashMap<(Arc<Schedule>, Vec<Known>), Ready>,
+    verified: HashMap<(Arc<Schedule>, Vec<Known>, Vec<Constant>), Ready>,
 }
 
 /// What a kernel is for.
@@ -367,6 +414,8 @@ struct For {
     known: Vec<Known>,
     /// Of which loops a thread has one turn at most.
     once: Vec<bool>,
+    /// Of which slices launches pass elements by value.
+    constants: Vec<Constant>,
 }
 
 /// A region of an `#[offload]` function.
@@ -385,11 +434,12 @@ impl Region {
         }
     }
 
-    /// The region on a grid, verified for a launch.
+    /// The region on a grid, verified for a launch whose parameters may have so many bytes.
     pub fn scheduled<F: DescribedFn>(
         &self,
         [blocks, threads]: [Vec<u32>; 2],
         known: &[Known],
+        (chosen, limit): (&[Option<Chosen>], u64),
     ) -> Result<Ready> {
         let program = match self.program.get() {
             Some(program) => program,
@@ -399,7 +449,8 @@ impl Region {
             }
         };
         let schedule = Arc::new(program.schedule(&blocks, &threads));
-        let launch = (schedule.clone(), known.to_vec());
+        let constants = placed(&program.module, program.function(), chosen, limit)?;
+        let launch = (schedule.clone(), known.to_vec(), constants.clone());
         let remembered = |made: &Made| made.verified.get(&launch).cloned();
         if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
             return Ok(ready);
@@ -410,13 +461,20 @@ impl Region {
             schedule: schedule.clone(),
             known: if stages { known.to_vec() } else { Vec::new() },
             once: program.turns_once(&schedule, known)?,
+            constants,
         };
         let made = |made: &Made| made.kernels.get(&key).cloned();
         let made = self.made.lock().as_ref().and_then(made);
         let scheduled = match made {
             Some(scheduled) => scheduled,
-            None => Arc::new(program.apply_for(&schedule, known)?),
+            None => Arc::new(program.apply_with(&schedule, known, &key.constants)?),
         };
+        let mut guidance = program.guidance(&schedule, known)?;
+        // What is in constant memory costs no sectors of global memory.
+        let names = scheduled.constants();
+        guidance
+            .accesses
+            .retain(|access| names.iter().all(|(name, _)| *name != access.slice));
         let mut made = self.made.lock();
         let made = made.get_or_insert_with(Made::default);
         if made.verified.len() >= REMEMBERED {
@@ -425,7 +483,7 @@ impl Region {
         let scheduled = made.kernels.entry(key).or_insert(scheduled).clone();
         let ready = Ready {
             scheduled,
-            guidance: Arc::new(program.guidance(&schedule, known)?),
+            guidance: Arc::new(guidance),
             touched: Arc::new(touched(program, known)?),
             schedule,
         };

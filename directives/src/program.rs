@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
     Constant, Control, FuncId, Function, FunctionKind, Inst, InstData, IntrinsicDef, Location,
-    Module, Region, Type, Unroll, Value, ValueDef,
+    Module, Region, SharedVar, Type, Unroll, Value, ValueDef,
 };
 
 use crate::error::DirectiveError;
@@ -52,6 +52,8 @@ pub struct Program {
     pub(crate) loops: Vec<(Inst, LoopSchedule)>,
     /// The `if`s that one thread of each block enters, and the marks that are their conditions.
     pub(crate) singular: HashMap<Inst, Inst>,
+    /// Arrays of the block, each with what assigns it where it is declared.
+    pub(crate) arrays: HashMap<SharedVar, Inst>,
 }
 
 impl Program {
@@ -70,10 +72,12 @@ impl Program {
             kernel,
             loops: Vec::new(),
             singular: HashMap::new(),
+            arrays: HashMap::new(),
         };
         program.refuse_marks_in_calls()?;
         let body = program.function().body;
         program.read_region(body)?;
+        program.read_arrays()?;
         program.number_loops();
         program.refuse_placement()?;
         Ok(program)
@@ -180,6 +184,7 @@ impl Program {
             marks::independent::row(),
             marks::shared::row(),
             marks::whole::row(),
+            marks::copyout::row(),
             marks::compute::row(),
             marks::reduction::row(),
             marks::unpadded::row(),
@@ -206,24 +211,17 @@ impl Program {
                     let (marked, _) = pending.get_or_insert((LoopSchedule::default(), at));
                     if row.is_same(marks::partition::row()) {
                         marked.partition = self.partition_of(&node.data, at)?;
-                    } else if row.is_same(marks::shared::row()) {
-                        marked.shared = marked.shared.with(self.slice_of(&node.data, at)?);
-                    } else if row.is_same(marks::whole::row()) {
-                        let slice = self.slice_of(&node.data, at)?;
-                        marked.shared = marked.shared.with(slice);
-                        marked.whole = marked.whole.with(slice);
-                    } else if row.is_same(marks::compute::row()) {
-                        let slice = self.slice_of(&node.data, at)?;
-                        marked.shared = marked.shared.with(slice);
-                        marked.computed = marked.computed.with(slice);
-                    } else if row.is_same(marks::reduction::row()) {
-                        marked.reduction = marked.reduction.with(self.slice_of(&node.data, at)?);
                     } else if row.is_same(marks::independent::row()) {
                         marked.independent = true;
                     } else if row.is_same(marks::interchange::row()) {
                         marked.interchanged = true;
                     } else if row.is_same(marks::unpadded::row()) {
                         marked.unpadded = true;
+                    } else if let Some(slices) = slices_of(row, marked) {
+                        let slice = self.slice_of(&node.data, at)?;
+                        slices
+                            .into_iter()
+                            .for_each(|slices| *slices = slices.with(slice));
                     } else {
                         self.read_transformation(row, &node.data, at, marked)?;
                     }
@@ -478,6 +476,26 @@ impl Program {
         }
         Ok(())
     }
+}
+
+/// The slices of a loop to which a mark adds one.
+fn slices_of<'l>(row: &IntrinsicDef, marked: &'l mut LoopSchedule) -> Option<Vec<&'l mut Slices>> {
+    let LoopSchedule {
+        shared,
+        whole,
+        computed,
+        copied_out,
+        reduction,
+        ..
+    } = marked;
+    Some(match row {
+        row if row.is_same(marks::shared::row()) => vec![shared],
+        row if row.is_same(marks::whole::row()) => vec![shared, whole],
+        row if row.is_same(marks::compute::row()) => vec![shared, computed],
+        row if row.is_same(marks::copyout::row()) => vec![copied_out],
+        row if row.is_same(marks::reduction::row()) => vec![reduction],
+        _ => return None,
+    })
 }
 
 /// Whether a function can be a region.

@@ -112,6 +112,9 @@ pub struct LoopSchedule {
     /// write the slice, and in the place of these loops: what several blocks read, each of them computes. The text of a
     /// schedule has `compute(3)` behind `shared(0,3)`.
     pub computed: Slices,
+    /// The slices of which what a turn writes is written in shared memory, from where all threads of a block together copy it to
+    /// the slice behind the turn. The text of a schedule has `copyout(1)`.
+    pub copied_out: Slices,
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
@@ -135,7 +138,7 @@ pub struct LoopSchedule {
 impl LoopSchedule {
     /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' own.
     pub(crate) fn is_for_arguments(self) -> bool {
-        !self.shared.is_empty() || !self.reduction.is_empty()
+        !self.shared.is_empty() || !self.copied_out.is_empty() || !self.reduction.is_empty()
     }
 
     /// How many iterations are executed side by side.
@@ -192,6 +195,7 @@ impl fmt::Display for Schedule {
                 ("shared", held.shared),
                 ("whole", held.whole),
                 ("compute", held.computed),
+                ("copyout", held.copied_out),
                 ("reduction", held.reduction),
             ];
             for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
@@ -249,6 +253,7 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
                     "shared" => held.shared = slices,
                     "whole" => held.whole = slices,
                     "compute" => held.computed = slices,
+                    "copyout" => held.copied_out = slices,
                     "reduction" => held.reduction = slices,
                     _ => return None,
                 }
@@ -297,7 +302,7 @@ impl FromStr for Schedule {
                     "nopad" => held.unpadded = true,
                     "sequential" => {}
                     _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
                         read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
                     }
                 }

@@ -5,12 +5,14 @@
 //! is distributed over threads, over the turns of one batch, and of a loop within, over all its turns. The section is
 //! the origin, which is the sum with each of these at its first turn, and from there a box: along each dimension so
 //! many elements that lie a stride apart. Reads whose origins differ by a number, as those of a stencil do, share a box
-//! that holds them all; others have boxes of their own.
+//! that holds them all; others have boxes of their own. What a turn writes of a slice that is copied out is found in the same way.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
-use kiln_jit_core::ir::{Control, Function, Inst, Module, Read as Way, Source, Value, ValueDef};
+use kiln_jit_core::ir::{
+    Control, Function, Inst, InstData, Module, Read as Way, Source, Value, ValueDef,
+};
 
 use self::boxed::boxed;
 use crate::accesses::{Access, Accesses, Around};
@@ -20,7 +22,7 @@ use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::integer::{Linear, ceil};
 use crate::program::Program;
-use crate::schedule::{OverBlocks, Schedule};
+use crate::schedule::{LoopSchedule, OverBlocks, Schedule};
 
 /// What ranges in one turn of the loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -126,6 +128,8 @@ pub struct Section {
     pub(crate) is_whole: bool,
     /// Whether lanes without an iteration read elements of the box, too.
     pub(crate) is_padded: bool,
+    /// Whether the elements are written, and copied to the slice behind the turn.
+    pub(crate) is_out: bool,
     /// The loops around, up to the one that stages.
     pub(crate) around: Vec<Inst>,
     /// Of falling strides.
@@ -160,9 +164,10 @@ impl Section {
         self.dims.iter().map(|dim| dim.stride as u64).collect()
     }
 
-    /// The bytes of shared memory for all elements, and for what rows are longer by.
+    /// The bytes of shared memory for all elements, and for what rows are longer by; of elements that are copied out one more for
+    /// each, which tells whether it was written.
     pub fn bytes(&self) -> u64 {
-        (self.held() * self.element_bytes) as u64
+        (self.held() * (self.element_bytes + i128::from(self.is_out))) as u64
     }
 
     /// How many elements more than it needs a row has in shared memory, so that threads find what they read in
@@ -227,7 +232,8 @@ pub(crate) fn sections(
     (schedule, edge): (&Schedule, &Edge),
     known: &[Known],
 ) -> Result<Vec<Section>, DirectiveError> {
-    if schedule.loops.iter().all(|held| held.shared.is_empty()) {
+    let stages = |held: &LoopSchedule| !held.shared.is_empty() || !held.copied_out.is_empty();
+    if !schedule.loops.iter().any(stages) {
         return Ok(Vec::new());
     }
     let accesses = Accesses::of(program, schedule)?;
@@ -242,6 +248,9 @@ pub(crate) fn sections(
     for (number, &(inst, _)) in program.loops.iter().enumerate() {
         for param in schedule.loops[number].shared.numbers() {
             search.slice(&accesses, (number, inst), param)?;
+        }
+        for param in schedule.loops[number].copied_out.numbers() {
+            search.slice_out(&accesses, (number, inst), param)?;
         }
     }
     search.fits()?;
@@ -334,6 +343,52 @@ impl Search<'_> {
         self.add(sums, (number, inst), slice, name)
     }
 
+    /// Finds the sections of a slice that a loop writes, and that is copied out.
+    fn slice_out(
+        &mut self,
+        accesses: &Accesses,
+        (number, inst): (usize, Inst),
+        param: u32,
+    ) -> Result<(), DirectiveError> {
+        let function = self.program.function();
+        let Some(data) = function.params.get(param as usize) else {
+            return Err(self.refuse(inst, &param.to_string(), "the region has no such parameter"));
+        };
+        let (slice, name) = (data.value, &data.name);
+        let own = accesses.all.iter().filter(|access| access.base == slice);
+        let own: Vec<&Access> = own.collect();
+        let is_else =
+            |access: &&&Access| access.reads || access.loops.iter().all(|held| held.inst != inst);
+        if let Some(access) = own.iter().find(is_else) {
+            let problem = "it is read, or written elsewhere than in the loop whose turns end with `copyout`, and what a turn writes is \
+                           not in the slice before its end: let the loop alone write it, and nothing read it";
+            return Err(self.refuse(access.inst, name, problem));
+        }
+        if self.edge.pads() {
+            let problem = "iterations of a loop are side by side, and what is executed beyond its end would be copied out, too: take \
+                           `coarsen` or `copyout` away";
+            return Err(self.refuse(inst, name, problem));
+        }
+        let mut sums = Vec::new();
+        for access in own {
+            let sum = self.sum(access, inst);
+            sums.push(sum.map_err(|problem| self.refuse(access.inst, name, problem))?);
+        }
+        if sums.is_empty() {
+            let problem = "nothing in the loop writes an element of it: take it out of the clause";
+            return Err(self.refuse(inst, name, problem));
+        }
+        let found = self.found.len();
+        self.add(sums, (number, inst), slice, name)?;
+        if self.found.len() > found + 1 {
+            let problem = "the loop writes elements of it whose indices differ by more than a number, and two of them may be one: let \
+                           it write a slice by one kind of index";
+            return Err(self.refuse(inst, name, problem));
+        }
+        self.found[found].is_out = true;
+        Ok(())
+    }
+
     /// Adds the section of a slice that is staged whole.
     fn whole(
         &mut self,
@@ -383,6 +438,7 @@ impl Search<'_> {
             is_short: length < 1 << 31,
             is_whole: true,
             is_padded: false,
+            is_out: false,
             around: Vec::new(),
             dims: vec![Dimension {
                 first: 0,
@@ -448,6 +504,7 @@ impl Search<'_> {
                 is_short,
                 is_whole: false,
                 is_padded: self.edge.pads(),
+                is_out: false,
                 around,
                 dims,
                 reads,
@@ -496,18 +553,16 @@ impl Search<'_> {
         Some((rest.0.checked_add(low)?, rest.1.checked_add(high)?))
     }
 
-    /// All sections together have to fit; if they do not, rows are as long as they need be.
+    /// What is staged at the same time has to fit, in the loops around one another; if it does not, rows are as long as they
+    /// need be.
     fn fits(&mut self) -> Result<(), DirectiveError> {
-        let all: u64 = self.found.iter().map(Section::bytes).sum();
-        if all > MAX_BYTES {
+        if (0..self.found.len()).any(|last| self.bytes_with(last) > MAX_BYTES) {
             self.found
                 .iter_mut()
                 .for_each(|section| section.padding = 0);
         }
-        let mut bytes = 0;
-        for section in &self.found {
-            bytes += section.bytes();
-            if bytes > MAX_BYTES {
+        for (last, section) in self.found.iter().enumerate() {
+            if self.bytes_with(last) > MAX_BYTES {
                 let at = self.program.loops[section.number].0;
                 return Err(self.refuse(
                     at,
@@ -518,6 +573,17 @@ impl Search<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The bytes of a section with those before it that are staged by its loop or by ones around.
+    fn bytes_with(&self, last: usize) -> u64 {
+        let section = &self.found[last];
+        let before = self.found[..=last].iter();
+        let loops = &self.program.loops;
+        let is_around = |held: &&Section| {
+            held.number == section.number || section.around.contains(&loops[held.number].0)
+        };
+        before.filter(is_around).map(Section::bytes).sum()
     }
 
     /// The index of a read as a sum; what is wrong with it.
@@ -570,9 +636,18 @@ impl Search<'_> {
         Ok(sum)
     }
 
-    /// The index of an element that is read whole.
+    /// The index of an element that is read or written whole.
     fn index(&self, access: &Access) -> Result<Value, &'static str> {
         let data = &self.program.function().insts[access.inst].data;
+        if let (
+            InstData::Store {
+                volatile: false, ..
+            },
+            Some([Step::Index { index, of: Some(_) }]),
+        ) = (data, access.steps.as_deref())
+        {
+            return Ok(*index);
+        }
         let source = data.facts(&self.program.module.intrinsics).source;
         match (source, access.steps.as_deref()) {
             (
@@ -581,6 +656,9 @@ impl Search<'_> {
                 },
                 Some([Step::Index { index, of: Some(_) }]),
             ) => Ok(*index),
+            _ if access.writes => {
+                Err("it is written here by something else than `x[i] = v`: write whole elements")
+            }
             _ => Err(
                 "it is read here by something else than `x[i]`, as a field or a part of it is: read whole elements",
             ),

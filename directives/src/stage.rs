@@ -17,6 +17,7 @@ use kiln_jit_core::launch::Dim3;
 use crate::affine::{Affine, Known};
 use crate::apply::Rewrite;
 use crate::compute::Producer;
+use crate::drain::{Drain, Flags};
 use crate::edge::Edge;
 use crate::emit::{Emit, folded, position_row};
 use crate::error::DirectiveError;
@@ -24,6 +25,7 @@ use crate::fill::Filler;
 use crate::grid::Grid;
 use crate::program::Program;
 use crate::reduce::{Own, Reduced, is_for_block};
+use crate::reuse::shared_bytes;
 use crate::schedule::Schedule;
 use crate::section::{MAX_BYTES, Ranging, Read, Section, sections};
 use crate::transform::{Transformed, region_of, replace};
@@ -39,12 +41,16 @@ pub(crate) struct Staged {
     pub(crate) own: Vec<Own>,
     /// Loops that write slices of which blocks compute what they read.
     producers: Vec<Producer>,
+    /// By barrier: what tells that nothing is written yet.
+    clears: BTreeMap<Inst, Vec<Flags>>,
 }
 
 /// What is staged before a turn of a loop.
 #[derive(Debug, Default)]
 pub(crate) struct Stage {
     tiles: Vec<Tile>,
+    /// What is copied to slices behind the turn.
+    drains: Vec<Drain>,
     /// Which elements of the block's own are to be used behind it, and which were before it.
     begins: Vec<usize>,
     ends: Vec<usize>,
@@ -85,17 +91,30 @@ impl Staged {
             numbers: HashMap::new(),
             own: Vec::new(),
             producers: transformed.producers.clone(),
+            clears: BTreeMap::new(),
         };
-        let mut room = MAX_BYTES;
+        let mut room = MAX_BYTES.saturating_sub(shared_bytes(&program.module, program.kernel));
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
+        let mut ends: HashMap<usize, Inst> = HashMap::new();
         for section in sections(program, (schedule, edge), known)? {
             let number = section.in_loop();
             let inst = program.loops[number].0;
             let barrier = *barriers
                 .entry(number)
                 .or_insert_with(|| staged.barrier_in(inst));
-            room -= section.bytes();
+            room = room.saturating_sub(section.bytes());
             let tile = staged.tile(section);
+            if tile.section.is_out {
+                let flags = Flags::of(&mut staged.program, &tile.section);
+                let end = *ends
+                    .entry(number)
+                    .or_insert_with(|| staged.barrier_behind(inst));
+                let drains = &mut staged.stages.entry(end).or_default().drains;
+                drains.push(Drain { tile, flags });
+                staged.clears.entry(barrier).or_default().push(flags);
+                staged.stages.entry(barrier).or_default();
+                continue;
+            }
             staged.stages.entry(barrier).or_default().tiles.push(tile);
         }
         staged.reduce(schedule, (known, &transformed.reduced), room);
@@ -110,7 +129,10 @@ impl Staged {
 
     /// What is staged, in the order of the loops.
     pub(crate) fn sections(&self) -> Vec<Section> {
-        let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
+        let tiles = self.stages.values().flat_map(|stage| {
+            let out = stage.drains.iter().map(|drain| &drain.tile);
+            stage.tiles.iter().chain(out)
+        });
         let mut sections: Vec<Section> = tiles.map(|tile| tile.section.clone()).collect();
         sections.sort_by_key(Section::in_loop);
         sections
@@ -138,6 +160,17 @@ impl Staged {
         let at = function.insts[inst].location;
         let barrier = function.new_inst(InstData::Barrier, Type::UNIT, at);
         function.regions[body].insts.insert(0, barrier);
+        barrier
+    }
+
+    /// Puts a barrier behind what is in a loop.
+    fn barrier_behind(&mut self, inst: Inst) -> Inst {
+        let function = self.function();
+        let body = function.insts[inst].data.regions().into_iter().next();
+        let body = body.expect("a schedule's loops have bodies");
+        let at = function.insts[inst].location;
+        let barrier = function.new_inst(InstData::Barrier, Type::UNIT, at);
+        function.regions[body].insts.push(barrier);
         barrier
     }
 
@@ -272,15 +305,17 @@ impl Staged {
             own.redirect(&mut self.program);
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
-        let tiles = self.stages.values().flat_map(|stage| &stage.tiles);
-        for tile in tiles {
+        let tiles = self.stages.values().flat_map(|stage| {
+            let out = stage
+                .drains
+                .iter()
+                .map(|drain| (&drain.tile, Some(drain.flags)));
+            stage.tiles.iter().map(|tile| (tile, None)).chain(out)
+        });
+        let function = &mut module.functions[kernel];
+        for (tile, flags) in tiles {
             for read in &tile.section.reads {
-                redirect(
-                    &mut module.functions[kernel],
-                    (grid, &self.numbers),
-                    tile,
-                    read,
-                );
+                redirect(function, (grid, &self.numbers), (tile, flags), read);
             }
         }
     }
@@ -371,15 +406,27 @@ impl Emit<'_> {
 /// Where a thread is in the grid, and by loop the number of an iteration among those side by side.
 type Places<'a> = (&'a Grid, &'a HashMap<Inst, Value>);
 
-/// Lets a read read the tile.
-fn redirect(function: &mut Function, places: Places<'_>, tile: &Tile, read: &Read) {
+/// Lets a read read the tile, or a write write there, which flags tell.
+fn redirect(
+    function: &mut Function,
+    places: Places<'_>,
+    (tile, flags): (&Tile, Option<Flags>),
+    read: &Read,
+) {
     let at = function.insts[read.load].location;
     let mut emit = Emit::new(function, at);
     let place = place_in(&mut emit, places, tile, read);
-    let ptr = tile.address(&mut emit, place);
+    let address = tile.address(&mut emit, place);
+    if let Some(flags) = flags {
+        flags.set(&mut emit, place);
+    }
     let list = emit.list;
-    // The address is all that a read takes.
-    function.insts[read.load].data.map_operands(|_| ptr);
+    let data = &mut function.insts[read.load].data;
+    match data {
+        InstData::Store { ptr, .. } => *ptr = address,
+        // The address is all that a read takes.
+        _ => data.map_operands(|_| address),
+    }
     let mut found = None;
     function.for_each_inst(|region, inst| {
         if inst == read.load {
@@ -467,20 +514,17 @@ impl Rewrite<'_> {
         let threads = &self.schedule.threads;
         let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
         emit.list.push(barrier);
-        let mut own = grid.threads[0].index;
-        for (dim, &extent) in grid.threads.iter().zip(threads).skip(1) {
-            let extent = emit.int(extent.into(), Type::U32);
-            own = emit.binary(BinaryOp::Mul, own, extent);
-            own = emit.binary(BinaryOp::Add, own, dim.index);
-        }
-        let count = threads.iter().map(|&extent| i128::from(extent)).product();
+        let (own, count) = grid.linear(&mut emit, threads);
         for &ended in &stage.ends {
             of_block[ended].end(&mut emit, (own, count));
         }
         for &begun in &stage.begins {
             of_block[begun].begin(&mut emit, (own, count));
         }
-        for tile in &stage.tiles {
+        let out = stage.drains.iter();
+        let out = out.map(|drain| (&drain.tile, Some(drain.flags)));
+        let tiles = stage.tiles.iter().map(|tile| (tile, None));
+        for (tile, flags) in tiles.chain(out) {
             let mut origin = Origin {
                 function: program.function(),
                 around: &tile.section.around,
@@ -494,12 +538,19 @@ impl Rewrite<'_> {
             let filler = Filler {
                 tile,
                 producer: tile.producer.map(|number| &producers[number]),
+                out: flags,
                 own,
                 threads: count,
             };
             filler.fill(&mut emit, origin);
         }
-        emit.barrier();
+        for flags in self.staged.clears.get(&barrier).into_iter().flatten() {
+            flags.clear(&mut emit, (own, count));
+        }
+        // The next turn begins with one before it uses what was copied out.
+        if stage.drains.is_empty() {
+            emit.barrier();
+        }
         emit.list
     }
 }

@@ -28,6 +28,7 @@ programs! {
     hotspot: "hotspot",
     coulomb: "coulomb",
     coulomb_remainder: "coulomb, remainder",
+    coulomb_by_value: "coulomb, by value",
     transpose: "transpose",
     tpacf: "tpacf",
 }

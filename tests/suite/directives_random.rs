@@ -10,6 +10,7 @@ use kiln::prelude::*;
 
 use super::{Outcome, chapter};
 
+mod arrays;
 mod beside;
 mod computed;
 mod interchanged;
@@ -17,7 +18,11 @@ mod interchanged;
 pub use beside::verify_side_by_side;
 pub use interchanged::verify_interchanged;
 
-chapter![random_nests, random_computed_nests];
+chapter![
+    random_nests,
+    random_computed_nests,
+    random_nests_with_arrays
+];
 
 /// Numbers from a seed (xorshift64).
 struct Numbers(u64);
@@ -182,7 +187,7 @@ impl Nest {
     fn region(&self) -> kiln::Result<DeviceFn> {
         DeviceFn::build("nest", |k| {
             let [a, b] = ["a", "b"].map(|name| k.slice_mut(name, Type::U32));
-            let arrays = [a, b, k.slice("c", Type::U32)];
+            let arrays = [a, b, k.slice("c", Type::U32)].map(Array::Slice);
             build(k, &self.nodes, &arrays, &mut Vec::new());
         })
     }
@@ -307,10 +312,26 @@ fn shift_indices(nodes: &mut [Node], by: [i64; 3]) {
     }
 }
 
+/// What an element is of.
+#[derive(Copy, Clone)]
+enum Array<'k> {
+    Slice(Val<'k>),
+    OfBlock(Place<'k>),
+}
+
+impl<'k> Array<'k> {
+    fn at(self, index: Val<'k>) -> Place<'k> {
+        match self {
+            Array::Slice(slice) => slice.at(index),
+            Array::OfBlock(array) => array.at(index),
+        }
+    }
+}
+
 fn build<'k>(
     k: &'k KernelBuilder,
     nodes: &[Node],
-    arrays: &[Val<'k>; 3],
+    arrays: &[Array<'k>; 3],
     indices: &mut Vec<Val<'k>>,
 ) {
     for node in nodes {
@@ -685,7 +706,7 @@ fn transformed(
 }
 
 fn random_nests(jit: &Jit) -> Outcome {
-    let (mut staged, mut changed, mut nests) = (0, 0, 0);
+    let (mut staged, mut copied_out, mut changed, mut nests) = (0, 0, 0, 0);
     let mut numbers = Numbers(0x9e6c_63d0_76cc_4191);
     each_nest(0x2545_f491_4f6c_dd1d, 60, |nest, program, schedule| {
         let mut wanted = nest.arrays();
@@ -714,10 +735,17 @@ fn random_nests(jit: &Jit) -> Outcome {
                 staged += 1;
                 run(jit, nest, program, &schedule, &wanted)?;
             }
+            schedule.loops[number].shared = Slices::default();
+            schedule.loops[number].copied_out = Slices::default().with(array);
+            if program.verify(&schedule, &nest.known()).is_ok() {
+                copied_out += 1;
+                run(jit, nest, program, &schedule, &wanted)?;
+            }
         }
         Ok(())
     })?;
     assert!(staged >= 10, "{staged} staged");
+    assert!(copied_out >= 10, "{copied_out} copied out");
     assert!(changed >= 15, "{changed} transformations");
     Ok(())
 }
@@ -726,6 +754,15 @@ fn random_computed_nests(jit: &Jit) -> Outcome {
     let (accepted, refused) = computed::nests(jit, 0x1f83_d9ab_fb41_bd6b, 120)?;
     assert!(
         accepted >= 40 && refused >= 20,
+        "{accepted} accepted, {refused} refused"
+    );
+    Ok(())
+}
+
+fn random_nests_with_arrays(jit: &Jit) -> Outcome {
+    let (accepted, refused) = arrays::nests(jit, 0x510e_527f_ade6_82d1, 400)?;
+    assert!(
+        accepted >= 40 && refused >= 40,
         "{accepted} accepted, {refused} refused"
     );
     Ok(())

@@ -212,7 +212,7 @@ fn before_each(x: &[u32], counts: &mut [u32], before: &mut [u32]) {
             counts[x[i] as usize] += 1;
         }
         #[loop_partition(over_thread)]
-        for bin in 1..before.len() {
+        for bin in 2..before.len() {
             before[bin] = counts[bin - 1];
         }
     }

@@ -33,8 +33,12 @@ mod barrier_votes;
 mod block_orders;
 mod control;
 mod directives;
+mod directives_arrays;
 mod directives_computed;
+mod directives_constants;
+mod directives_copyout;
 mod directives_data;
+mod directives_forms;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
@@ -159,8 +163,12 @@ pub fn cases() -> Vec<Case> {
         math::CASES,
         control::CASES,
         directives::CASES,
+        directives_arrays::CASES,
         directives_computed::CASES,
+        directives_constants::CASES,
+        directives_copyout::CASES,
         directives_data::CASES,
+        directives_forms::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,

@@ -14,13 +14,7 @@ const fn directed(name: &'static str) -> Directed {
 
 fn of_potential(numbers: &[usize]) -> kiln::Result<Report> {
     let side = numbers[2];
-    let charge = Charge {
-        x: 0.0,
-        y: 0.0,
-        height: 1.0,
-        charge: 0.0,
-    };
-    let (charges, mut to) = (vec![charge; numbers[0]], vec![0.0; side * side]);
+    let (charges, mut to) = (vec![Charge::NONE; numbers[0]], vec![0.0; side * side]);
     potential.plan(&charges, &mut to, side, super::SPACING)
 }
 

@@ -2,6 +2,7 @@
 //! at once, in portions, and a thread has eight places along x. Portions are buffers of the size that constant memory has, or
 //! smaller ones passed by value, which a GPU has in constant memory: what the originals fill before each launch.
 
+pub(crate) mod constant;
 pub(crate) mod directed;
 
 use kiln::prelude::*;
@@ -18,12 +19,13 @@ pub const COULOMB: Benchmark = benchmark("coulomb", |jit, size| {
 });
 
 pub const BY_VALUE: Benchmark = benchmark("coulomb, by value", |jit, size| {
-    Coulomb::boxed(
-        jit,
-        Way::Values,
-        size.of((37, 260), (256, 1000), (2048, 8_000)),
-    )
+    Coulomb::boxed(jit, Way::Values, size.of(SMALL, MEDIUM, FULL))
 });
+
+/// Places along an edge, and charges that are passed by value.
+const SMALL: (usize, usize) = (37, 260);
+const MEDIUM: (usize, usize) = (256, 1000);
+const FULL: (usize, usize) = (2048, 8_000);
 
 pub const REMAINDER: Benchmark = benchmark("coulomb, remainder", |jit, size| {
     Coulomb::boxed(
@@ -64,6 +66,16 @@ struct Charge {
     y: f32,
     height: f32,
     charge: f32,
+}
+
+impl Charge {
+    /// What launches are planned with.
+    const NONE: Charge = Charge {
+        x: 0.0,
+        y: 0.0,
+        height: 1.0,
+        charge: 0.0,
+    };
 }
 
 #[kernel]
@@ -162,11 +174,11 @@ struct Coulomb {
 
 impl Coulomb {
     /// A grid with so many places along an edge, and so many charges.
-    fn boxed(
-        jit: &Jit,
-        way: Way,
-        (side, count): (usize, usize),
-    ) -> kiln::Result<Box<dyn Workload>> {
+    fn boxed(jit: &Jit, way: Way, size: (usize, usize)) -> kiln::Result<Box<dyn Workload>> {
+        Ok(Box::new(Coulomb::new(jit, way, size)?))
+    }
+
+    fn new(jit: &Jit, way: Way, (side, count): (usize, usize)) -> kiln::Result<Coulomb> {
         let mut random = Random::new(14);
         let mut charge = || Charge {
             x: 0.1 * side as f32 * random.unit(),
@@ -181,12 +193,12 @@ impl Coulomb {
         };
         let portions = host.chunks(of_launch);
         let portions = portions.map(|portion| Charges::new(jit, way, portion));
-        Ok(Box::new(Coulomb {
+        Ok(Coulomb {
             side,
             portions: portions.collect::<kiln::Result<_>>()?,
             potential: jit.zeros(side * side)?,
             host,
-        }))
+        })
     }
 }
 

@@ -84,7 +84,7 @@ pub(crate) struct Global {
     pub(crate) clauses: Vec<Clause>,
 }
 
-/// A clause of `global!(..)`.
+/// A clause of `global!(..)` or `constant!(..)`.
 pub(crate) struct Clause {
     pub(crate) word: Word,
     pub(crate) slices: Vec<Sectioned>,
@@ -100,6 +100,8 @@ pub(crate) enum Word {
     CopyOut,
     Clear,
     Free,
+    ConstantIn,
+    Remove,
 }
 
 /// A slice, and along each dimension which of its elements; all if there is none.
@@ -195,6 +197,41 @@ impl Parse for Global {
     }
 }
 
+/// What `constant!(..)` says, clause by clause.
+pub(crate) struct Constant {
+    pub(crate) clauses: Vec<Clause>,
+}
+
+impl Parse for Constant {
+    fn parse(input: ParseStream<'_>) -> Result<Constant> {
+        let message = "`constant!` says what is in constant memory: `copyin a, b[0..4]` for what regions read of slices from here on and \
+                       none writes, `remove a` of what is there";
+        let mut clauses = Vec::new();
+        while !input.is_empty() || clauses.is_empty() {
+            let word: Ident = input
+                .parse()
+                .map_err(|error| Error::new(error.span(), message))?;
+            let kind = match word.to_string().as_str() {
+                "copyin" => Word::ConstantIn,
+                "remove" => Word::Remove,
+                _ => return Err(Error::new_spanned(word, message)),
+            };
+            if input.is_empty() {
+                return Err(Error::new_spanned(word, message));
+            }
+            let slices = sections(input)?;
+            let mut parts = slices.iter().filter(|held| !held.dims.is_empty());
+            if let (Word::Remove, Some(held)) = (kind, parts.next()) {
+                let message = "`remove` is of all that is there of a slice: write its name alone";
+                return Err(Error::new_spanned(&held.slice, message));
+            }
+            let (word, to) = (kind, Vec::new());
+            clauses.push(Clause { word, slices, to });
+        }
+        Ok(Constant { clauses })
+    }
+}
+
 /// A slice that is staged: what of it a turn reads, or all of it.
 pub(crate) struct Staged {
     pub(crate) slice: Ident,
@@ -223,6 +260,8 @@ pub(crate) struct Shared {
     pub(crate) slices: Vec<Staged>,
     /// Slices of which a block computes what a turn reads.
     pub(crate) computed: Vec<Ident>,
+    /// Slices to which what a turn writes is copied behind it.
+    pub(crate) copied_out: Vec<Ident>,
     /// Whether rows there are as long as they need be.
     unpadded: bool,
 }
@@ -240,7 +279,9 @@ impl Shared {
         });
         let computed = &self.computed;
         let computed = quote!(#(::kiln::directives::marks::compute(#computed.len() as u32);)*);
-        quote!(#(#slices)* #computed #unpadded)
+        let copied_out = &self.copied_out;
+        let copied_out = quote!(#(::kiln::directives::marks::copyout(#copied_out.len() as u32);)*);
+        quote!(#(#slices)* #computed #copied_out #unpadded)
     }
 }
 
@@ -352,6 +393,10 @@ impl Parse for Partition {
                 let name: Ident = input.parse()?;
                 match name.to_string().as_str() {
                     "over_tblock" => partition.blocks = blocks(input)?,
+                    "over_thread" if input.peek(syn::token::Paren) => {
+                        let message = "`over_thread` takes nothing: how many threads there are is said by `thread(..)` of the region";
+                        return Err(Error::new_spanned(name, message));
+                    }
                     "over_thread" => partition.threads = true,
                     "reduction" => partition.reduction.extend(reduction(input, &name)?),
                     "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
@@ -465,7 +510,8 @@ fn times(input: ParseStream<'_>, name: &Ident) -> Result<u32> {
 impl Parse for Shared {
     fn parse(input: ParseStream<'_>) -> Result<Shared> {
         let message = "`shared` says what a block has in shared memory: write `copyin(a, b)` for slices of which it copies what a \
-                       turn of the loop reads, `compute(c)` for those of which it computes that, and behind them may be `nopad`, \
+                       turn of the loop reads, `compute(c)` for those of which it computes that, `copyout(d)` for those that the turn \
+                       writes and that are copied from there behind it, and behind them may be `nopad`, \
                        with which rows are not longer there than they need be";
         let mut shared = Shared::default();
         let mut last = None;
@@ -477,6 +523,7 @@ impl Parse for Shared {
             match name.to_string().as_str() {
                 "copyin" if has_list => shared.slices.extend(copied(input, &name)?),
                 "compute" if has_list => shared.computed.extend(computed(input, &name)?),
+                "copyout" if has_list => shared.copied_out.extend(copied_out(input, &name)?),
                 "nopad" if !has_list => shared.unpadded = true,
                 _ => return Err(Error::new_spanned(name, message)),
             }
@@ -485,7 +532,10 @@ impl Parse for Shared {
                 input.parse::<Token![,]>()?;
             }
         }
-        match (last, shared.slices.is_empty() && shared.computed.is_empty()) {
+        let is_empty = [&shared.computed, &shared.copied_out]
+            .iter()
+            .all(|slices| slices.is_empty());
+        match (last, shared.slices.is_empty() && is_empty) {
             (Some(_), false) => Ok(shared),
             (Some(name), true) => Err(Error::new_spanned(name, message)),
             (None, _) => Err(Error::new(input.span(), message)),
@@ -504,6 +554,12 @@ fn copied(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Staged>> {
 fn computed(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
     let message = "`compute` takes the names of slices that loops before this one write: a block computes what a turn reads of \
                    them, whichever elements these are";
+    listed(input, name, message)
+}
+
+/// The slices of a clause `copyout`.
+fn copied_out(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`copyout` takes the names of slices: Kiln finds out which elements a turn of the loop writes";
     listed(input, name, message)
 }
 
@@ -526,13 +582,13 @@ fn blocks(input: ParseStream<'_>) -> Result<u32> {
     }
     let inner;
     parenthesized!(inner in input);
-    let how: Ident = inner.parse()?;
+    let message = "blocks have their shares by `BLOCK` or `CYCLIC`; how many there are is said by `tblock(..)` of the region";
+    let how: Ident = inner
+        .parse()
+        .map_err(|error| Error::new(error.span(), message))?;
     match how.to_string().as_str() {
         "BLOCK" => Ok(1),
         "CYCLIC" => Ok(2),
-        _ => Err(Error::new_spanned(
-            how,
-            "blocks have their shares by `BLOCK` or `CYCLIC`",
-        )),
+        _ => Err(Error::new_spanned(how, message)),
     }
 }

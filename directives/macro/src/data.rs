@@ -1,11 +1,14 @@
-//! `global!(..)` and `shape!(..)`, in the function with launches and in the sequential one.
+//! `global!(..)`, `constant!(..)` and `shape!(..)`, in the function with launches and in the sequential one.
+
+use std::collections::BTreeSet;
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
-use syn::{Error, Expr, Result, Stmt};
+use syn::visit::{self, Visit};
+use syn::{Block, Error, Expr, Result, Stmt};
 
 use crate::capture::{Kind, Variables};
-use crate::clauses::{Clause, Global, Sectioned, Word};
+use crate::clauses::{Clause, Constant, Global, Sectioned, Word};
 use crate::region::present;
 
 /// The variable that holds a slice's shape.
@@ -16,6 +19,32 @@ fn shape_of(slice: &Ident) -> Ident {
 /// Whether a statement is the directive `shape!(..)`.
 pub(crate) fn is_shape(statement: &Stmt) -> bool {
     matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("shape"))
+}
+
+/// Whether a statement is the directive `constant!(..)`.
+pub(crate) fn is_constant(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Macro(held) if held.mac.path.is_ident("constant"))
+}
+
+/// The slices that a function has in constant memory somewhere.
+pub(crate) fn constants(block: &Block) -> BTreeSet<String> {
+    struct Search(BTreeSet<String>);
+    impl Visit<'_> for Search {
+        fn visit_stmt(&mut self, statement: &Stmt) {
+            if let Stmt::Macro(held) = statement
+                && is_constant(statement)
+                // What is wrong with it is said where it stands.
+                && let Ok(Constant { clauses }) = held.mac.parse_body()
+            {
+                let named = clauses.iter().flat_map(|clause| &clause.slices);
+                self.0.extend(named.map(|held| held.slice.to_string()));
+            }
+            visit::visit_stmt(self, statement);
+        }
+    }
+    let mut search = Search(BTreeSet::new());
+    search.visit_block(block);
+    search.0
 }
 
 /// The slice whose shape a statement says, and how many dimensions it has.
@@ -40,6 +69,12 @@ pub(crate) fn let_shape(Sectioned { slice, dims }: &Sectioned) -> TokenStream {
         #[allow(unused_variables, reason = "no section needs it")]
         let #shape: [usize; #count] = [#((#dims) as usize),*];
     }
+}
+
+/// What refuses a shape of another number of elements than the slice has.
+pub(crate) fn check_shape(Sectioned { slice, .. }: &Sectioned) -> TokenStream {
+    let shape = shape_of(slice);
+    quote!(::kiln::directives::macros::check_shape(#slice.len(), &#shape)?;)
 }
 
 /// The section of a slice.
@@ -72,13 +107,16 @@ pub(crate) fn global(
     let Stmt::Macro(held) = statement else {
         return Err(Error::new_spanned(statement, "the directive is no macro"));
     };
-    let held: Global = held.mac.parse_body()?;
+    let clauses = match is_constant(statement) {
+        true => held.mac.parse_body::<Constant>()?.clauses,
+        false => held.mac.parse_body::<Global>()?.clauses,
+    };
     let mut written = TokenStream::new();
-    for clause in &held.clauses {
+    for clause in &clauses {
         let named = clause.slices.iter().map(|held| (held, false));
         for (named, is_to) in named.chain(clause.to.iter().map(|held| (held, true))) {
             let needs_mut = match clause.word {
-                Word::Alloc | Word::CopyIn => false,
+                Word::Alloc | Word::CopyIn | Word::ConstantIn | Word::Remove => false,
                 Word::CopyOut => is_to || clause.to.is_empty(),
                 Word::Clear | Word::Free => true,
             };
@@ -135,6 +173,10 @@ fn clause_of(clause: &Clause) -> TokenStream {
             },
             Word::Clear => quote!(#present.clear(__offload, #slice.len())?;),
             Word::Free => quote!(#present.free(__offload, &mut #slice[..])?;),
+            Word::ConstantIn => {
+                quote!(#present.constant_in(__offload, (&#slice[..], #name), #section)?;)
+            }
+            Word::Remove => quote!(#present.remove(#name)?;),
         });
     }
     written

@@ -88,6 +88,7 @@ fn item_of(function: &ItemFn) -> Result<TokenStream> {
         variables: &variables,
         regions: 0,
         shapes: Vec::new(),
+        constants: crate::data::constants(&function.block),
     };
     let (statements, value) = host.block(&function.block)?;
     if host.regions == 0 {

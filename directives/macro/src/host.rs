@@ -1,6 +1,8 @@
 //! The function with launches in the place of regions. Whatever else uses a slice comes behind a copy to the host,
 //! and what may write it lets the copy on the device go.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, TokenStream};
 use quote::{ToTokens, format_ident, quote};
 use syn::visit::{self, Visit};
@@ -20,6 +22,8 @@ pub(crate) struct Host<'f> {
     pub(crate) regions: usize,
     /// The slices whose shapes are said by statements that are visible, and how many dimensions these have.
     pub(crate) shapes: Vec<(String, usize)>,
+    /// The slices that are in constant memory somewhere.
+    pub(crate) constants: BTreeSet<String>,
 }
 
 /// Whether tokens hold a kernel region.
@@ -39,6 +43,10 @@ fn holds_region(statement: &Stmt) -> bool {
 /// What is said of `global!` elsewhere than between the function's regions.
 pub(crate) const MISPLACED: &str = "`global!` and `shape!` say what is on the device: write them between regions, as a statement of the function, or \
                          of a loop, an `if` or a block that holds regions";
+
+/// What is said of `constant!` elsewhere.
+pub(crate) const MISPLACED_CONSTANT: &str = "`constant!` says what is in constant memory when a region is launched: write it between regions, as a statement of \
+                         the function, or of a loop, an `if` or a block that holds regions";
 
 /// A directive that stands outside of regions.
 struct Outside(Option<Error>);
@@ -60,6 +68,10 @@ impl Visit<'_> for Outside {
         if is_global(statement) || data::is_shape(statement) {
             self.0
                 .get_or_insert(Error::new_spanned(statement, MISPLACED));
+        }
+        if data::is_constant(statement) {
+            self.0
+                .get_or_insert(Error::new_spanned(statement, MISPLACED_CONSTANT));
         }
         visit::visit_stmt(self, statement);
     }
@@ -106,14 +118,15 @@ impl Host<'_> {
     }
 
     fn statement(&mut self, statement: &Stmt) -> Result<TokenStream> {
-        if is_global(statement) {
+        if is_global(statement) || data::is_constant(statement) {
             return data::global(statement, self.variables, &self.shapes);
         }
         if data::is_shape(statement) {
             let shape = data::shape(statement)?;
             self.shapes
                 .push((shape.slice.to_string(), shape.dims.len()));
-            return Ok(data::let_shape(&shape));
+            let (held, checked) = (data::let_shape(&shape), data::check_shape(&shape));
+            return Ok(quote!(#held #checked));
         }
         if !holds_region(statement) {
             self.plain(statement)?;
@@ -225,7 +238,8 @@ impl Host<'_> {
             number => format_ident!("{}_{}", self.name, number),
         };
         self.regions += 1;
-        region::launch(&name, &grid, &held.block, self.variables)
+        let known = (self.variables, &self.constants);
+        region::launch(&name, &grid, &held.block, known)
     }
 
     fn slices(&self) -> impl Iterator<Item = &String> {

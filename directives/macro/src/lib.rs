@@ -7,7 +7,7 @@
 //! | `sequential` | the function without directives |
 //! | `host` | the function with launches in the place of regions, and copies before whatever else uses the slices |
 //! | `region` | a kernel region as a `#[device_fn]` with marks |
-//! | `data` | `global!` and `shape!` |
+//! | `data` | `global!`, `constant!` and `shape!` |
 //! | `capture` | which variables of the function a region uses, and how |
 //!
 //! What a directive cannot say is refused with the span of the token and a sentence that says what to write instead.

@@ -1,16 +1,18 @@
 //! A kernel region as a `#[device_fn]` with marks.
 
+use std::collections::BTreeSet;
+
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Block, Error, Expr, Result, Stmt, Type, parse_quote};
+use syn::{Attribute, Block, Error, Expr, Pat, Result, Stmt, Type, parse_quote};
 
 use crate::capture::{Captures, Kind, Variables};
 use crate::clauses::{
     Directive, Grid, Partition, Shared, Staged, Transform, directive, is_directive,
 };
-use crate::host::MISPLACED;
+use crate::host::{MISPLACED, MISPLACED_CONSTANT};
 use crate::sequential::{attributes_of, is_barrier, is_global};
 
 /// The launch that stands in the place of a region: it uses `__offload`, what of each slice is on the device, and
@@ -19,7 +21,7 @@ pub(crate) fn launch(
     name: &Ident,
     grid: &Grid,
     block: &Block,
-    variables: &Variables,
+    (variables, constants): (&Variables, &BTreeSet<String>),
 ) -> Result<TokenStream> {
     let captures = Captures::of(block, variables)?;
     let mut marked = block.clone();
@@ -32,9 +34,11 @@ pub(crate) fn launch(
         params,
         brought,
         known,
+        chosen,
         noted,
         args,
-    } = passed(&captures, variables, block.span());
+        values,
+    } = passed(&captures, (variables, constants), block.span());
     let (blocks, threads, nowait) = (&grid.blocks, &grid.threads, grid.nowait);
     let (region, statements) = (format_ident!("{name}", span = block.span()), &marked.stmts);
     Ok(quote_spanned! {block.span()=> {
@@ -48,9 +52,11 @@ pub(crate) fn launch(
             &[#(::kiln::directives::macros::extent(#blocks)),*],
             &[#(::kiln::directives::macros::extent(#threads)),*],
         )?;
-        let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*])?;
+        let __constants: (&[::core::option::Option<::kiln::directives::macros::Chosen>], u64) =
+            (&[#(#chosen),*], __offload.param_bytes());
+        let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*], __constants)?;
         #(#noted)*
-        __offload.launch(&__scheduled, ::std::vec![#(#args),*], #nowait)?;
+        __offload.launch(&__scheduled, ::std::vec![#(#args),*], [#(#values),*], #nowait)?;
     }})
 }
 
@@ -61,12 +67,20 @@ struct Passed {
     /// Copies to the device.
     brought: Vec<TokenStream>,
     known: Vec<TokenStream>,
+    /// What of slices is in constant memory.
+    chosen: Vec<TokenStream>,
     /// What is noted of slices.
     noted: Vec<TokenStream>,
     args: Vec<TokenStream>,
+    /// Elements of constants.
+    values: Vec<TokenStream>,
 }
 
-fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed {
+fn passed(
+    captures: &Captures<'_>,
+    (variables, constants): (&Variables, &BTreeSet<String>),
+    span: Span,
+) -> Passed {
     let mut passed = Passed::default();
     // In the order of the function, as whoever launches the kernel without it finds them.
     let mut used: Vec<_> = captures.used.iter().collect();
@@ -88,11 +102,22 @@ fn passed(captures: &Captures<'_>, variables: &Variables, span: Span) -> Passed 
                     .noted
                     .push(quote!(#present.used(&__scheduled, #place, #variable)?;));
                 passed.args.push(match used.writes {
-                    true => quote!(#present.written()?),
+                    true => quote!(#present.written(#variable)?),
                     false => quote!(#present.read()?),
                 });
+                let is_constant = constants.contains(variable);
+                passed.chosen.push(match is_constant {
+                    true => quote!(#present.chosen()),
+                    false => quote!(::core::option::Option::None),
+                });
+                if is_constant && !used.writes {
+                    passed
+                        .values
+                        .push(quote!(#present.by_value(&__scheduled, #place)));
+                }
             }
             Kind::Scalar(ty) => {
+                passed.chosen.push(quote!(::core::option::Option::None));
                 passed.params.push(quote!(#ident: #ty));
                 passed.known.push(match is_integer(ty) {
                     true => quote!(::kiln::directives::Known::Number(#ident as i128)),
@@ -130,6 +155,8 @@ struct Marks<'c> {
     captures: &'c Captures<'c>,
     variables: &'c Variables,
     in_singular: bool,
+    /// The names of arrays of the block.
+    arrays: Vec<String>,
     error: Option<Error>,
 }
 
@@ -139,6 +166,7 @@ impl<'c> Marks<'c> {
             captures,
             variables,
             in_singular: false,
+            arrays: Vec::new(),
             error: None,
         }
     }
@@ -191,6 +219,12 @@ impl<'c> Marks<'c> {
             if !self.is_written(slice) {
                 let message = "the region writes no slice of this name: a block computes elements as loops before this one do that \
                                write them";
+                self.refuse(slice, message);
+            }
+        }
+        for slice in &held.copied_out {
+            if !self.is_written(slice) {
+                let message = "the region writes no slice of this name: `copyout` is for those that a turn of the loop writes";
                 self.refuse(slice, message);
             }
         }
@@ -325,7 +359,79 @@ impl<'c> Marks<'c> {
     }
 }
 
+/// What is said of `#[shared]` on what is no array.
+const NO_ARRAY: &str = "`#[shared]` on a variable lets it be an array of the block, in shared memory: write `#[shared] let mut tile: [f32; 64] = \
+                        [0.0; 64];`";
+
+/// Whether a statement declares an array of the block.
+fn is_array(statement: &Stmt) -> bool {
+    matches!(statement, Stmt::Local(local) if local.attrs.iter().any(is_directive))
+}
+
+impl Marks<'_> {
+    /// The statements that declare an array of the block.
+    fn array(&mut self, statement: &Stmt) -> Vec<Stmt> {
+        let Stmt::Local(local) = statement else {
+            return Vec::new();
+        };
+        let is_shared = |attribute: &&Attribute| {
+            attribute.path().is_ident("shared") && attribute.meta.require_path_only().is_ok()
+        };
+        let mut directives = local.attrs.iter().filter(|held| is_directive(held));
+        if let Some(other) = directives.find(|held| !is_shared(held)) {
+            self.refuse(other, NO_ARRAY);
+            return Vec::new();
+        }
+        if self.in_singular {
+            let message = "an array of the block in `singular`, which one thread of the block executes: declare it before";
+            self.refuse(local, message);
+        }
+        let (Pat::Type(typed), Some(init)) = (&local.pat, &local.init) else {
+            self.refuse(&local.pat, NO_ARRAY);
+            return Vec::new();
+        };
+        let (Pat::Ident(name), ty @ Type::Array(_), None) =
+            (&*typed.pat, &*typed.ty, &init.diverge)
+        else {
+            self.refuse(typed, NO_ARRAY);
+            return Vec::new();
+        };
+        let (name, value) = (&name.ident, &init.expr);
+        self.arrays.push(name.to_string());
+        let declared = quote_spanned! {local.span()=> {
+            let #name = shared!(#ty);
+            *#name = #value;
+        }};
+        syn::parse2::<Block>(declared).map_or_else(|_| Vec::new(), |block| block.stmts)
+    }
+}
+
 impl VisitMut for Marks<'_> {
+    fn visit_block_mut(&mut self, block: &mut Block) {
+        let arrays = self.arrays.len();
+        let statements = std::mem::take(&mut block.stmts);
+        for statement in statements {
+            match is_array(&statement) {
+                true => block.stmts.extend(self.array(&statement)),
+                false => block.stmts.push(statement),
+            }
+        }
+        visit_mut::visit_block_mut(self, block);
+        self.arrays.truncate(arrays);
+    }
+
+    fn visit_expr_assign_mut(&mut self, held: &mut syn::ExprAssign) {
+        visit_mut::visit_expr_assign_mut(self, held);
+        // The variable is a reference in the kernel.
+        if let Expr::Path(path) = &*held.left
+            && let Some(name) = path.path.get_ident()
+            && self.arrays.iter().any(|array| name == array)
+        {
+            let array = &held.left;
+            held.left = parse_quote!(*#array);
+        }
+    }
+
     fn visit_stmt_mut(&mut self, statement: &mut Stmt) {
         if is_barrier(statement) {
             *statement = parse_quote!(::kiln::prelude::barrier(););
@@ -333,6 +439,10 @@ impl VisitMut for Marks<'_> {
         }
         if is_global(statement) || crate::data::is_shape(statement) {
             self.refuse(statement, MISPLACED);
+            return;
+        }
+        if crate::data::is_constant(statement) {
+            self.refuse(statement, MISPLACED_CONSTANT);
             return;
         }
         if let Stmt::Expr(expr, _) = statement

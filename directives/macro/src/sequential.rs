@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Attribute, Block, Expr, Stmt};
+use syn::{Attribute, Block, Expr, Local, Stmt};
 
 use crate::clauses::is_directive;
 use crate::data;
@@ -27,7 +27,7 @@ pub(crate) fn is_global(statement: &Stmt) -> bool {
 
 /// The statements in the place of one; what is wrong with it is said where it becomes launches.
 fn without_directive(statement: Stmt) -> Vec<Stmt> {
-    let written = if is_barrier(&statement) {
+    let written = if is_barrier(&statement) || data::is_constant(&statement) {
         Some(TokenStream::new())
     } else if is_global(&statement) {
         data::sequential(&statement).ok()
@@ -49,6 +49,11 @@ impl VisitMut for Strip {
         let statements = std::mem::take(&mut block.stmts);
         block.stmts = statements.into_iter().flat_map(without_directive).collect();
         visit_mut::visit_block_mut(self, block);
+    }
+
+    fn visit_local_mut(&mut self, local: &mut Local) {
+        local.attrs.retain(|attribute| !is_directive(attribute));
+        visit_mut::visit_local_mut(self, local);
     }
 
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
