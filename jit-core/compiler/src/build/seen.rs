@@ -138,7 +138,7 @@ impl<'k> Val<'k> {
     ///
     /// # fn main() -> kiln::Result<()> {
     /// let bytes = Kernel::build("bytes", |k| {
-    ///     let (x, out) = (k.slice("x", k.type_param("T")), k.slice_mut("out", Type::U32));
+    ///     let (x, out) = (k.slice("x", k.type_param("T").num()), k.slice_mut("out", Type::U32));
     ///     out.at(0).set(x.element_bytes() * x.len());
     /// })?;
     /// let jit = Jit::new()?;
