@@ -216,8 +216,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             return Ok(());
         };
         let module = self.module.module;
-        let is_size = |row: &&IntrinsicDef| row.known == Some(Known::BlockDim(axis));
-        let asks = module.intrinsics.values().any(|row| is_size(&row));
+        let mut rows = module.intrinsics.values();
+        let asks = rows.any(|row| row.known == Some(Known::BlockDim(axis)));
         if !asks || !module.functions.values().any(assumes) {
             return Ok(());
         }
