@@ -3,20 +3,24 @@
 //! `cargo bench --bench collectives` on a machine with a CUDA device and nvcc: 64 in a row, blocks of 128 to 1,024
 //! threads, as many as fill the device several times, of `i32`, `f32` and a struct of two `i64`. The goal: no more than
 //! 1 / 0.98 of CUB's time. Kiln's kernels check bounds; the size of blocks is a const parameter, as CUB's are a template's.
-//! What they give is compared with CUB.
+//! What they give is compared with CUB. Scans are `scan` without memory of the kernel's and `scan_in` with it, as CUB's have it.
 //!
 //! Also histograms of 256 bins in shared memory, four keys a thread, of keys all over the bins and of one bin alone, beside
 //! CUB's by atomics: the goal is its time. And a struct of four `i64` that a warp adds up, beside four such sums of an
 //! `i64` each: the goal is 1.1 of their time.
+//!
+//! `--code FOLDER` writes in place of all that the PTX of our kernels for sm_90 to a folder, for disassemblers; it needs no GPU.
 
 mod driver;
 mod report;
 mod turns;
 
 use std::ffi::c_void;
+use std::path::Path;
 
-use kiln::core::front::AsKernel as _;
-use kiln::core::target::Target;
+use kiln::core::args::Arg;
+use kiln::core::front::{AsKernel as _, LazyKernel};
+use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use report::Report;
 use turns::in_turn;
@@ -59,7 +63,7 @@ fn next_pair(v: Pair) -> Pair {
 
 /// The kernels of a type: what is added up, and what a round makes of what the one before has given.
 macro_rules! kernels {
-    ($($reduce:ident, $scan:ident: $ty:ty, |$a:ident, $b:ident| $sum:expr, $next:ident;)*) => {$(
+    ($($reduce:ident, $scan:ident, $in_memory:ident: $ty:ty, |$a:ident, $b:ident| $sum:expr, $next:ident;)*) => {$(
         #[kernel]
         fn $reduce<const BLOCK: usize>(x: &[$ty], out: &mut [$ty]) {
             assume(block_dim().x == BLOCK && block_dim().y == 1 && block_dim().z == 1);
@@ -84,12 +88,23 @@ macro_rules! kernels {
             }
             out[i] = v;
         }
+
+        #[kernel]
+        fn $in_memory<const BLOCK: usize>(x: &[$ty], out: &mut [$ty]) {
+            assume(block_dim().x == BLOCK && block_dim().y == 1 && block_dim().z == 1);
+            let (i, memory) = (global_id().x, shared!([$ty; BLOCK]));
+            let mut v = x[i];
+            for _ in 0..64 {
+                v = $next(block_inclusive_scan_in(v, memory, |$a, $b| $sum));
+            }
+            out[i] = v;
+        }
     )*};
 }
 kernels! {
-    reduce_i32, scan_i32: i32, |a, b| a + b, next_i32;
-    reduce_f32, scan_f32: f32, |a, b| a + b, next_f32;
-    reduce_pair, scan_pair: Pair, |a, b| added(a, b), next_pair;
+    reduce_i32, scan_i32, scan_in_i32: i32, |a, b| a + b, next_i32;
+    reduce_f32, scan_f32, scan_in_f32: f32, |a, b| a + b, next_f32;
+    reduce_pair, scan_pair, scan_in_pair: Pair, |a, b| added(a, b), next_pair;
 }
 
 /// The bins of histograms, and keys of a thread.
@@ -164,6 +179,11 @@ fn warp_fields(x: &[Four], out: &mut [Four]) {
 }
 
 fn main() -> kiln::Result<()> {
+    let mut args = std::env::args().skip_while(|arg| arg != "--code");
+    if args.next().is_some() {
+        let folder = args.next().expect("`--code` is followed by a folder");
+        return write_code(Path::new(&folder));
+    }
     let jit = Jit::new()?;
     let Target::Ptx(target) = jit.target() else {
         println!("no CUDA device: nothing to measure");
@@ -172,23 +192,39 @@ fn main() -> kiln::Result<()> {
     let mut report = Report::new("collectives");
     let twins = driver::nvcc("collectives.cu", target.sm);
     let bench = Bench { jit: &jit, twins };
+    reductions_and_scans(&bench, &mut report)?;
+    structs(&jit, &mut report)?;
+    report.print();
+    Ok(())
+}
+
+/// Reductions, scans and histograms of blocks of each size beside CUB's.
+fn reductions_and_scans(bench: &Bench<'_>, report: &mut Report) -> kiln::Result<()> {
     let number = |i: usize| (i * 7919 % 1013) as i32 - 500;
     let near = |x: &f32, y: &f32| (x - y).abs() <= 1e-3 * y.abs().max(1e-6);
-    for block in [128, 256, 512, 1024] {
-        bench.both(
-            &mut report,
+    for block in BLOCKS {
+        bench.all(
+            report,
             "i32",
             block,
-            (reduce_i32.as_kernel()?, scan_i32.as_kernel()?),
+            [
+                reduce_i32.as_kernel()?,
+                scan_i32.as_kernel()?,
+                scan_in_i32.as_kernel()?,
+            ],
             number,
             i32::eq,
         )?;
         let values = |i| number(i) as f32;
-        bench.both(
-            &mut report,
+        bench.all(
+            report,
             "f32",
             block,
-            (reduce_f32.as_kernel()?, scan_f32.as_kernel()?),
+            [
+                reduce_f32.as_kernel()?,
+                scan_f32.as_kernel()?,
+                scan_in_f32.as_kernel()?,
+            ],
             values,
             near,
         )?;
@@ -196,19 +232,78 @@ fn main() -> kiln::Result<()> {
             a: number(i).into(),
             b: i as i64,
         };
-        bench.both(
-            &mut report,
+        bench.all(
+            report,
             "pair",
             block,
-            (reduce_pair.as_kernel()?, scan_pair.as_kernel()?),
+            [
+                reduce_pair.as_kernel()?,
+                scan_pair.as_kernel()?,
+                scan_in_pair.as_kernel()?,
+            ],
             values,
             Pair::eq,
         )?;
-        bench.histograms(&mut report, block)?;
+        bench.histograms(report, block)?;
     }
-    structs(&jit, &mut report)?;
-    report.print();
     Ok(())
+}
+
+/// The sizes of blocks.
+const BLOCKS: [u32; 4] = [128, 256, 512, 1024];
+
+/// Writes the PTX of the kernels to a folder.
+fn write_code(folder: &Path) -> kiln::Result<()> {
+    std::fs::create_dir_all(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let code = Code { jit: &jit, folder };
+    code.write("i32", 0i32, [&reduce_i32, &scan_i32, &scan_in_i32])?;
+    code.write("f32", 0f32, [&reduce_f32, &scan_f32, &scan_in_f32])?;
+    code.write(
+        "pair",
+        Pair { a: 0, b: 0 },
+        [&reduce_pair, &scan_pair, &scan_in_pair],
+    )?;
+    let (x, mut out) = (jit.zeros::<u32>(4)?, jit.zeros::<u32>(1)?);
+    for block in BLOCKS {
+        let args = args!(&x, 1u32, &mut out);
+        code.one("histogram", histogram.as_kernel()?, block, args)?;
+    }
+    Ok(())
+}
+
+/// Where code goes.
+struct Code<'a> {
+    jit: &'a Jit,
+    folder: &'a Path,
+}
+
+impl Code<'_> {
+    fn write<T: KernelType>(
+        &self,
+        ty: &str,
+        value: T,
+        kernels: [&LazyKernel; 3],
+    ) -> kiln::Result<()> {
+        let (x, mut out) = (self.jit.upload(&[value])?, self.jit.upload(&[value])?);
+        for (what, kernel) in ["reduce", "scan", "scan_in"].into_iter().zip(kernels) {
+            for block in BLOCKS {
+                let name = format!("{what}_{ty}");
+                self.one(&name, kernel.as_kernel()?, block, args!(&x, &mut out))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn one(&self, name: &str, kernel: &Kernel, block: u32, args: &[Arg<'_>]) -> kiln::Result<()> {
+        let kernel = kernel.with_const("BLOCK", block.into());
+        let inspection = self.jit.inspect(&kernel, args)?;
+        let path = self.folder.join(format!("{name}_{block}.ptx"));
+        std::fs::write(&path, inspection.ptx()?)
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        Ok(())
+    }
 }
 
 /// A warp's sums of structs beside those of their fields.
@@ -244,19 +339,20 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    fn both<T: KernelType + std::fmt::Debug>(
+    fn all<T: KernelType + std::fmt::Debug>(
         &self,
         report: &mut Report,
         ty: &str,
         block: u32,
-        (reduce, scan): (&Kernel, &Kernel),
+        kernels: [&Kernel; 3],
         value: impl Fn(usize) -> T,
         is_same: impl Fn(&T, &T) -> bool,
     ) -> kiln::Result<()> {
         let values: Vec<T> = (0..THREADS).map(value).collect();
-        for (what, kernel) in [("reduce", reduce), ("scan", scan)] {
-            let name = format!("{what}_{ty}_{block}");
-            self.one(report, &name, kernel, block, &values, &is_same)?;
+        let beside = [("reduce", "reduce"), ("scan", "scan"), ("scan_in", "scan")];
+        for ((what, twin), kernel) in beside.into_iter().zip(kernels) {
+            let names = [what, twin].map(|what| format!("{what}_{ty}_{block}"));
+            self.one(report, &names, kernel, block, &values, &is_same)?;
         }
         Ok(())
     }
@@ -305,7 +401,7 @@ impl Bench<'_> {
     fn one<T: KernelType + std::fmt::Debug>(
         &self,
         report: &mut Report,
-        name: &str,
+        [name, twin]: &[String; 2],
         kernel: &Kernel,
         block: u32,
         values: &[T],
@@ -318,7 +414,7 @@ impl Bench<'_> {
             jit.upload(values)?,
         );
         let kernel = &kernel.with_const("BLOCK", block.into());
-        let twin = self.twins.as_deref().map(|image| driver::load(image, name));
+        let twin = self.twins.as_deref().map(|image| driver::load(image, twin));
         let grid = grid_for(THREADS, block);
         let (mut from, mut to) = (x.address(), theirs.address());
         let mut params: [*mut c_void; 2] = [(&raw mut from).cast(), (&raw mut to).cast()];

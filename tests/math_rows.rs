@@ -63,6 +63,18 @@ const fn function(
     }
 }
 
+/// `1 / sqrt(x)` with the digits that two rounded operations lose.
+fn rsqrt(x: f64) -> f64 {
+    let near = 1.0 / x.sqrt();
+    let product = x * near;
+    let lost = x.mul_add(near, -product);
+    let rest = (-lost).mul_add(near, (-product).mul_add(near, 1.0));
+    match rest.is_finite() {
+        true => (0.5 * near).mul_add(rest, near),
+        false => near,
+    }
+}
+
 pub(super) const FUNCTIONS: &[Function] = &[
     function(
         "sqrt",
@@ -82,9 +94,9 @@ pub(super) const FUNCTIONS: &[Function] = &[
     ),
     function(
         "rsqrt",
-        "",
+        "math.rsqrt",
         |x, _| x.rsqrt(),
-        |x, _| 1.0 / x.sqrt(),
+        |x, _| rsqrt(x),
         [1.5, 1.5],
         Tried::Host,
     ),
@@ -492,7 +504,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
 
 /// Rows that are not tried here, as their results are no single float, exact, rounded in a direction or a product, or as
 /// they are called by others: the suite compares them with the host's.
-const OF_OTHER_SHAPES: [&str; 25] = [
+const OF_OTHER_SHAPES: [&str; 34] = [
     "math.abs",
     "math.add_down",
     "math.add_toward_zero",
@@ -500,9 +512,18 @@ const OF_OTHER_SHAPES: [&str; 25] = [
     "math.div_down",
     "math.div_toward_zero",
     "math.div_up",
+    "math.f64_to_f32_down",
+    "math.f64_to_f32_toward_zero",
+    "math.f64_to_f32_up",
     "math.fma",
     "math.frexp",
     "math.ilogb",
+    "math.int_to_f32_down",
+    "math.int_to_f32_toward_zero",
+    "math.int_to_f32_up",
+    "math.int_to_f64_down",
+    "math.int_to_f64_toward_zero",
+    "math.int_to_f64_up",
     "math.large_angle",
     "math.ldexp",
     "math.modf",

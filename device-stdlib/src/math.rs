@@ -427,11 +427,12 @@ methods! {
         fn recip(self) -> Self
             host(|x| Self::ONE / x)
             = builds!(|x| x.builder().lit(x.ty(), 1.0) / x);
-        /// `1 / self.sqrt()`, two operations that round (CUDA `rsqrt`), off by 1.5 units in the last place at most;
-        /// one instruction where [`approximate`](crate::plain::precision::approximate()) permits it.
+        /// The reciprocal of the square root (CUDA `rsqrt`), off by 1.5 units in the last place at most, in which it may
+        /// differ from `1 / self.sqrt()`, as it takes no division; of 0 infinite, of negative numbers NaN. One instruction
+        /// where [`approximate`](crate::plain::precision::approximate()) permits it.
         fn rsqrt(self) -> Self
             host(|x| Self::ONE / x.sqrt())
-            = builds!(|x| x.builder().lit(x.ty(), 1.0) / x.sqrt());
+            = function!("math.rsqrt", root::rsqrt, approximation::RSQRT);
         /// `1 / self.cbrt()`, two operations that round (CUDA `rcbrt`).
         fn rcbrt(self) -> Self
             host(|x| Self::ONE / x.cbrt())

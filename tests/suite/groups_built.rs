@@ -110,6 +110,8 @@ fn of_block(x: &[Affine], out: &mut [u32]) {
     let mut all = block_reduce(mine, |a, b| a.then(b)).sum;
     all = 31 * all + block_inclusive_scan(mine, |a, b| a.then(b)).sum;
     all = 31 * all + block_exclusive_scan(mine, first, |a, b| a.then(b)).sum;
+    all = 31 * all + block_inclusive_scan_in(mine.sum, memory, |a, b| a + b);
+    all = 31 * all + block_exclusive_scan_in(mine.sum, 9, memory, |a, b| a.max(b));
     let odd = mine.sum % 2 == 1;
     all = 31 * all + block.count(odd) + block.any(odd) as u32 + 2 * block.all(odd) as u32;
     all = 31 * all + block.broadcast(mine.sum, 2) + block.size();
@@ -135,6 +137,8 @@ fn block_built() -> kiln::Result<Kernel> {
         let mut all = block.reduce(mine, then).field("sum");
         all = all * 31 + block.inclusive_scan(mine, then).field("sum");
         all = all * 31 + block.exclusive_scan(mine, first, then).field("sum");
+        all = all * 31 + block.inclusive_scan_in(sum, memory, |a, b| a + b);
+        all = all * 31 + block.exclusive_scan_in(sum, 9, memory, |a, b| a.max(b));
         all = all * 31
             + block.count(odd)
             + block.any(odd).cast(Type::U32)

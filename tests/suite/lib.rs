@@ -31,6 +31,7 @@ mod array_structure;
 mod arrays;
 mod barrier_votes;
 mod block_orders;
+mod block_sums;
 mod control;
 mod directives;
 mod directives_arrays;
@@ -199,6 +200,7 @@ pub fn cases() -> Vec<Case> {
         warp::CASES,
         barrier_votes::CASES,
         block_orders::CASES,
+        block_sums::CASES,
         grids::CASES,
         groups::CASES,
         groups_built::CASES,

@@ -7,7 +7,13 @@ use kiln::stdlib::math::directed::*;
 use super::warp::noise;
 use super::{Outcome, chapter};
 
-chapter![every_edge, between_two_floats, by_the_builder];
+chapter![
+    every_edge,
+    between_two_floats,
+    by_the_builder,
+    integers_in_fewer_digits,
+    doubles_in_fewer_digits,
+];
 
 /// Down, up, and towards 0 of each operation.
 #[device_fn]
@@ -204,5 +210,185 @@ fn by_the_builder(jit: &Jit) -> Outcome {
         mul_add_toward_zero(third, third, sqrt_up(1.0f64.next_up())),
     ];
     assert_eq!(x.to_vec()?, wanted);
+    Ok(())
+}
+
+/// Down, up, and towards 0: an `f32` and, of 64 bits, an `f64` of each.
+#[device_fn]
+fn shorter<T: Int>(x: T) -> [f32; 3] {
+    [
+        int_to_f32_down(x),
+        int_to_f32_up(x),
+        int_to_f32_toward_zero(x),
+    ]
+}
+
+#[kernel]
+fn integers(
+    x: &[u64],
+    words: &mut [[[f32; 3]; 2]],
+    longs: &mut [[[f32; 3]; 2]],
+    doubles: &mut [[[f64; 3]; 2]],
+) {
+    let i = global_id().x;
+    if i < x.len() {
+        let (word, long) = (x[i] as u32, x[i]);
+        words[i] = [shorter(word as i32), shorter(word)];
+        longs[i] = [shorter(long as i64), shorter(long)];
+        let signed = long as i64;
+        doubles[i] = [
+            [
+                int_to_f64_down(signed),
+                int_to_f64_up(signed),
+                int_to_f64_toward_zero(signed),
+            ],
+            [
+                int_to_f64_down(long),
+                int_to_f64_up(long),
+                int_to_f64_toward_zero(long),
+            ],
+        ];
+    }
+}
+
+/// Integers of few digits and many, at the limits of their types and of what floats have exactly.
+fn long_integers() -> Vec<u64> {
+    let edges = (0..64).flat_map(|bit| {
+        let power = 1u64 << bit;
+        let ones = (power - 1) << (63 - bit);
+        [
+            power,
+            power - 1,
+            power + 1,
+            power.wrapping_neg(),
+            ones,
+            !ones,
+        ]
+    });
+    let ties = [
+        0x100_0001,
+        0x100_0003,
+        0x20_0000_0000_0001,
+        0x7fff_ffbf,
+        0x7fff_ffc1,
+    ];
+    let random =
+        (0..64).map(|i| (u64::from(noise(i)) << 32 | u64::from(noise(i + 99))) >> (i % 50));
+    edges.chain(ties).chain(random).collect()
+}
+
+/// Whether three floats are an integer rounded down, up and towards 0; `exact` has the value of a float that is one.
+fn are_around<T: Float>(
+    [down, up, zero]: [T; 3],
+    x: i128,
+    exact: fn(T) -> i128,
+    next: fn(T) -> T,
+) -> bool {
+    let is_around = exact(down) <= x && x <= exact(up);
+    let are_next = match exact(down) == x {
+        true => up == down,
+        false => up == next(down),
+    };
+    is_around && are_next && zero == if x < 0 { up } else { down }
+}
+
+fn integers_in_fewer_digits(jit: &Jit) -> Outcome {
+    let x = long_integers();
+    let (mut words, mut longs) = (
+        jit.upload(&vec![[[0f32; 3]; 2]; x.len()])?,
+        jit.upload(&vec![[[0f32; 3]; 2]; x.len()])?,
+    );
+    let mut doubles = jit.upload(&vec![[[0f64; 3]; 2]; x.len()])?;
+    let grid = grid_for(x.len(), 64);
+    let input = jit.upload(&x)?;
+    integers.launch(
+        jit,
+        (grid, 64),
+        &input,
+        &mut words,
+        &mut longs,
+        &mut doubles,
+    )?;
+    let (words, longs, doubles) = (words.to_vec()?, longs.to_vec()?, doubles.to_vec()?);
+    let single = |found, x| are_around(found, x, |f: f32| f as i128, f32::next_up);
+    let double = |found, x| are_around(found, x, |f: f64| f as i128, f64::next_up);
+    for (i, &x) in x.iter().enumerate() {
+        let (word, signed) = (x as u32, x as i64);
+        assert!(
+            single(words[i][0], i128::from(word as i32)),
+            "{word:#x}: {:?}",
+            words[i]
+        );
+        assert!(
+            single(words[i][1], i128::from(word)),
+            "{word:#x}: {:?}",
+            words[i]
+        );
+        assert!(
+            single(longs[i][0], i128::from(signed)),
+            "{x:#x}: {:?}",
+            longs[i]
+        );
+        assert!(single(longs[i][1], i128::from(x)), "{x:#x}: {:?}", longs[i]);
+        assert!(
+            double(doubles[i][0], i128::from(signed)),
+            "{x:#x}: {:?}",
+            doubles[i]
+        );
+        assert!(
+            double(doubles[i][1], i128::from(x)),
+            "{x:#x}: {:?}",
+            doubles[i]
+        );
+    }
+    Ok(())
+}
+
+#[kernel]
+fn narrow(x: &[f64], out: &mut [[f32; 3]]) {
+    let i = global_id().x;
+    if i < x.len() {
+        out[i] = [
+            f64_to_f32_down(x[i]),
+            f64_to_f32_up(x[i]),
+            f64_to_f32_toward_zero(x[i]),
+        ];
+    }
+}
+
+fn doubles_in_fewer_digits(jit: &Jit) -> Outcome {
+    let near = |x: f32| {
+        [
+            f64::from(x),
+            f64::from(x).next_up(),
+            f64::from(x).next_down(),
+        ]
+    };
+    let edges = singles().into_iter().flat_map(near);
+    let x: Vec<f64> = doubles().into_iter().chain(edges).collect();
+    let mut out = jit.upload(&vec![[0f32; 3]; x.len()])?;
+    narrow.launch(jit, (grid_for(x.len(), 64), 64), &jit.upload(&x)?, &mut out)?;
+    for (&x, [down, up, zero]) in x.iter().zip(out.to_vec()?) {
+        if x.is_nan() {
+            assert!(down.is_nan() && up.is_nan() && zero.is_nan());
+            continue;
+        }
+        assert!(
+            f64::from(down) <= x && x <= f64::from(up),
+            "{x}: {down} {up}"
+        );
+        let next = if f64::from(down) == x {
+            down
+        } else {
+            down.next_up()
+        };
+        assert_eq!(
+            up.to_bits(),
+            next.to_bits() | (x.to_bits() >> 32) as u32 & 1 << 31,
+            "{x}"
+        );
+        let toward = if x < 0.0 { up } else { down };
+        assert_eq!(zero.to_bits(), toward.to_bits(), "{x}");
+    }
     Ok(())
 }

@@ -80,6 +80,7 @@ use super::collectives::{
 use super::grid::{GridGroup, this_grid};
 use super::grid_collectives::{grid_exclusive_scan, grid_inclusive_scan, grid_reduce};
 use super::lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
+use super::raking::{block_exclusive_scan_in, block_inclusive_scan_in};
 
 /// Groups of threads in kernels from the builder.
 pub trait Groups {
@@ -260,6 +261,8 @@ collectives! { BlockThreads:
     fn reduce_to_first(value) = block_reduce_to_first;
     fn inclusive_scan(value) = block_inclusive_scan;
     fn exclusive_scan(value, first) = block_exclusive_scan;
+    fn inclusive_scan_in(value, memory) = block_inclusive_scan_in;
+    fn exclusive_scan_in(value, first, memory) = block_exclusive_scan_in;
 }
 
 collectives! { GridThreads:

@@ -56,6 +56,7 @@
 
 use kiln_kernel_macro::device_fn;
 
+use super::block::this_block;
 use super::lanes::{LaneGroup, lanes_of, next_above, next_below};
 use crate::plain::index::{block_dim, thread_idx};
 use crate::plain::memory::barrier;
@@ -118,7 +119,12 @@ pub fn group_reduce<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, value: T,
 
 /// Combines the values of the members up to this one of a rank, which are lanes one after the other.
 #[device_fn]
-fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(group: LaneGroup, rank: u32, value: T, op: F) -> T {
+pub(super) fn scan_dense<T: DeviceType, F: Fn(T, T) -> T>(
+    group: LaneGroup,
+    rank: u32,
+    value: T,
+    op: F,
+) -> T {
     let mut sum = value;
     for delta in [1, 2, 4, 8, 16] {
         if delta < group.width {
@@ -207,13 +213,13 @@ pub fn warp_exclusive_scan<T: DeviceType, F: Fn(T, T) -> T>(
 
 /// How many threads a block has.
 #[device_fn]
-fn threads() -> usize {
+pub(super) fn threads() -> usize {
     block_dim().x * block_dim().y * block_dim().z
 }
 
 /// How many lanes this warp has. Where blocks are of whole warps, as the kernel may have it assumed, that is no question.
 #[device_fn]
-fn lanes_here() -> u32 {
+pub(super) fn lanes_here() -> u32 {
     if threads() % 32 == 0 {
         32
     } else {
@@ -224,11 +230,21 @@ fn lanes_here() -> u32 {
 /// Which warp of the block this is, below 32. In blocks of one dimension, as the kernel may have it assumed, the others
 /// are not asked for.
 #[device_fn]
-fn warp_here() -> u32 {
+pub(super) fn warp_here() -> u32 {
     if block_dim().y == 1 && block_dim().z == 1 {
         thread_idx().x as u32 / 32 % 32
     } else {
         warp_id() % 32
+    }
+}
+
+/// The number of the thread in its block; of one dimension, as [`warp_here()`] has it.
+#[device_fn]
+pub(super) fn rank_here() -> usize {
+    if block_dim().y == 1 && block_dim().z == 1 {
+        thread_idx().x
+    } else {
+        this_block().rank() as usize
     }
 }
 
@@ -268,23 +284,40 @@ fn scan_warp<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -> T {
 /// warp read one each and shuffle.
 const FEW: u32 = 8;
 
+/// Up to how many warps a thread reads what each has left where one warp does it. Where that warp shuffles, under a condition,
+/// `ptxas` asks before the shuffles of all warps whether their lanes are there.
+const FEW_FOR_ONE: u32 = 16;
+
+/// Combines what the first `count` warps of a block have left, 1 to [`FEW_FOR_ONE`], by reading one after the other.
+#[device_fn]
+fn reduce_read<T: DeviceType, F: Fn(T, T) -> T>(left: &[T; 32], count: u32, op: F) -> T {
+    let mut sum = left[0];
+    for warp in [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15] {
+        if (warp as u32) < count {
+            sum = op(sum, left[warp]);
+        }
+    }
+    sum
+}
+
+/// Combines what the first `count` warps of a block have left for the first lane of a warp, whose lanes read one each.
+#[device_fn]
+fn reduce_shuffled<T: DeviceType, F: Fn(T, T) -> T>(left: &[T; 32], count: u32, op: F) -> T {
+    let (lane, group) = (lane_id(), LaneGroup::of_first(32));
+    // What lanes behind read is combined with nothing.
+    let own = left[lane.min(count - 1) as usize];
+    let from_here = count.saturating_sub(lane);
+    reduce_dense(group, from_here, own, |a, b| op(a, b))
+}
+
 /// Combines what the first `count` warps of a block have left, one at least, for the threads of a warp.
 #[device_fn]
 fn reduce_left<T: DeviceType, F: Fn(T, T) -> T>(left: &[T; 32], count: u32, op: F) -> T {
     if count <= FEW {
-        let mut sum = left[0];
-        for warp in [1, 2, 3, 4, 5, 6, 7] {
-            if (warp as u32) < count {
-                sum = op(sum, left[warp]);
-            }
-        }
-        sum
+        reduce_read(left, count, |a, b| op(a, b))
     } else if lanes_here() == 32 {
-        let (lane, group) = (lane_id(), LaneGroup::of_first(32));
-        // What lanes behind read is combined with nothing.
-        let own = left[lane.min(count - 1) as usize];
-        let from_here = count.saturating_sub(lane);
-        group.broadcast(reduce_dense(group, from_here, own, |a, b| op(a, b)))
+        let sum = reduce_shuffled(left, count, |a, b| op(a, b));
+        LaneGroup::of_first(32).broadcast(sum)
     } else {
         let mut sum = left[0];
         for warp in 1..count as usize {
@@ -347,7 +380,13 @@ pub fn block_reduce_to_first<T: DeviceType, F: Fn(T, T) -> T>(value: T, op: F) -
         }
         barrier();
         if warp_here() == 0 {
-            sum = reduce_left(left, count.div_ceil(32) as u32, |a, b| op(a, b));
+            let warps = count.div_ceil(32) as u32;
+            // A block of several warps has a whole first one.
+            sum = if warps <= FEW_FOR_ONE {
+                reduce_read(left, warps, |a, b| op(a, b))
+            } else {
+                reduce_shuffled(left, warps, |a, b| op(a, b))
+            };
         }
     }
     sum

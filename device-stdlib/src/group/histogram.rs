@@ -26,7 +26,7 @@
 use kiln_jit_core::ir::Scope;
 use kiln_kernel_macro::device_fn;
 
-use super::block::this_block;
+use super::collectives::{rank_here, threads};
 use crate::plain::atomic::atomic_add_with;
 use crate::plain::memory::barrier;
 use crate::plain::ordering::Ordering;
@@ -38,10 +38,13 @@ use crate::plain::ordering::Ordering;
 /// is a barrier, too.
 #[device_fn]
 pub fn block_histogram<const N: usize>(bins: [u32; N], counts: &mut [u32]) {
-    let (thread, threads) = (this_block().rank() as usize, this_block().size() as usize);
+    let (thread, threads) = (rank_here(), threads());
     barrier();
-    for bin in (thread..counts.len()).step_by(threads) {
-        counts[bin] = 0;
+    // As many turns for each thread, so that they are known where the lengths are.
+    for first in (0..counts.len()).step_by(threads) {
+        if first + thread < counts.len() {
+            counts[first + thread] = 0;
+        }
     }
     block_histogram_add(bins, counts);
 }

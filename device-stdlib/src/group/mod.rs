@@ -24,7 +24,8 @@
 //! | those up to this thread | [`group_inclusive_scan()`] | [`warp_inclusive_scan()`] | [`block_inclusive_scan()`] | [`grid_inclusive_scan()`] |
 //! | those before this thread | [`group_exclusive_scan()`] | [`warp_exclusive_scan()`] | [`block_exclusive_scan()`] | [`grid_exclusive_scan()`] |
 //!
-//! [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has,
+//! [`block_inclusive_scan_in()`] and [`block_exclusive_scan_in()`] do with less work what those of a block do, in memory for a
+//! value of each thread that the kernel has. [`block_to_striped()`] and [`block_to_blocked()`] change which elements of a block a thread has,
 //! [`block_radix_rank()`], [`block_radix_sort()`], [`block_merge_sort()`] and [`block_merge()`] put them in order,
 //! [`block_histogram()`] counts them, and [`block_look_back()`] is what the blocks before come to.
 //!
@@ -88,6 +89,7 @@
 //! | `group/block` | the block |
 //! | `group/collectives` | what they compute together |
 //! | `group/grid_collectives` | what a grid computes together, and in what memory |
+//! | `group/raking` | running sums of a block in memory of the kernel's |
 //! | `group/exchange` | the elements of a block in another arrangement |
 //! | `group/radix` | its elements in the order of digits |
 //! | `group/merge` | its elements in order by comparison |
@@ -106,6 +108,7 @@ mod lanes;
 mod look_back;
 mod merge;
 mod radix;
+mod raking;
 
 pub(crate) use grid::rows as grid_rows;
 
@@ -124,3 +127,4 @@ pub use lanes::{LaneGroup, coalesced, labeled, lanes_of, this_warp, tile};
 pub use look_back::{block_look_back, look_back_tile};
 pub use merge::{block_merge, block_merge_sort};
 pub use radix::{block_radix_rank, block_radix_sort, block_radix_sort_pairs};
+pub use raking::{block_exclusive_scan_in, block_inclusive_scan_in};

@@ -20,6 +20,7 @@ pub(super) const SIN: &[Cell] = &[ptx("sin.approx.f32 $0, $1;")];
 pub(super) const COS: &[Cell] = &[ptx("cos.approx.f32 $0, $1;")];
 pub(super) const EXP2: &[Cell] = &[ptx("ex2.approx.f32 $0, $1;")];
 pub(super) const LOG2: &[Cell] = &[ptx("lg2.approx.f32 $0, $1;")];
+pub(super) const RSQRT: &[Cell] = &[ptx("rsqrt.approx.f32 $0, $1;")];
 pub(super) const TANH: &[Cell] = &[ptx("tanh.approx.f32 $0, $1;")];
 // By log2(e), ln(2) and log10(2).
 pub(super) const EXP: &[Cell] = &[ptx(

@@ -285,6 +285,10 @@ impl Runner for OnHostRunner {
 
     fn run(&self, case: &Case) -> Result<Vec<Vec<u8>>, String> {
         let (sm, hooks, schedule) = self.choose(case.seed);
+        let sm = match case.module.changes_word_pairs() {
+            true => sm.max(90),
+            false => sm,
+        };
         let options = CompileOptions::default()
             // Fused operations round once, which is another result.
             .contract(false);

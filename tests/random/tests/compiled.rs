@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use kiln_random::run::{HostRunner, OnHostRunner, WIDTHS, reference};
-use kiln_random::{Campaign, Case, Runner, compare, sound};
+use kiln_random::{Budget, Campaign, Case, Runner, compare, generate, sound};
 
 use crate::campaign;
 
@@ -18,6 +18,24 @@ const KERNELS: u64 = 800;
 fn random_kernels_give_the_same_on_the_cpu() {
     let report = campaign::find_nothing(Campaign::new(0, KERNELS));
     assert_eq!(report.coverage.divergent_barriers, 0);
+}
+
+#[test]
+fn kernels_that_swap_two_words_give_the_same_on_the_cpu() {
+    let budget = Budget {
+        pairs: 100,
+        ..Budget::default()
+    };
+    let (first, count) = (1 << 33, 500);
+    let swap = |seed: &u64| generate(*seed, &budget).module.changes_word_pairs();
+    let swapping = (first..first + count).filter(swap).count();
+    assert!(swapping > 30, "only {swapping} kernels swap two words");
+    campaign::find_nothing(Campaign {
+        budget,
+        coverage: false,
+        sound: true,
+        ..Campaign::new(first, count)
+    });
 }
 
 /// The cases of a folder give on all backends what they give in the interpreter.

@@ -104,6 +104,9 @@ const PROCESS: Duration = Duration::from_secs(30);
 /// The case of a seed: one in four large, one full of operations of warps, one of blocks of all sizes.
 fn case(seed: u64) -> Case {
     let mut budget = Budget::default();
+    if seed % 16 == 4 {
+        budget.pairs = 100;
+    }
     match seed % 4 {
         1 => {
             budget.instructions = 150;

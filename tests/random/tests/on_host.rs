@@ -31,6 +31,20 @@ fn random_kernels_give_the_same_as_code_for_gpus() {
     });
 }
 
+#[test]
+fn kernels_that_swap_two_words_give_the_same_as_code_for_gpus() {
+    campaign::find_nothing(Campaign {
+        budget: Budget {
+            pairs: 100,
+            ..Budget::default()
+        },
+        coverage: false,
+        all_widths: u64::MAX,
+        on_host: Some(OnHostRunner::default()),
+        ..Campaign::new(1 << 33, 500)
+    });
+}
+
 /// The seeds are fixed: wrong code may do anything.
 fn find_with(planted: Planted, budget: Budget) {
     let hooks = HookSet::new().with(planted.hook());

@@ -1,6 +1,6 @@
 //! Results rounded in a direction: exact in integers of 128 bits, cut off once.
 
-use crate::plain::number::Float;
+use crate::plain::number::{Float, Int};
 
 /// Which neighbour of the exact result is taken.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -215,4 +215,31 @@ pub(super) fn sqrt<T: Float>(a: T, to: Direction) -> T {
         more: root * root != digits,
     };
     T::from_f64(root.rounded(to, Format::of::<T>()))
+}
+
+/// An integer.
+pub(super) fn of_integer<T: Int, F: Float>(x: T, to: Direction) -> F {
+    let negative = x < T::ZERO;
+    let digits = match negative {
+        true => x.cast::<i64>().unsigned_abs(),
+        false => x.cast::<u64>(),
+    };
+    if digits == 0 {
+        return F::ZERO;
+    }
+    let exact = Exact {
+        negative,
+        digits: digits.into(),
+        exponent: 0,
+        more: false,
+    };
+    F::from_f64(exact.rounded(to, Format::of::<F>()))
+}
+
+/// An `f64` in the digits of an `f32`.
+pub(super) fn narrowed(x: f64, to: Direction) -> f32 {
+    match is_plain(x) {
+        true => Exact::of(x).rounded(to, Format::of::<f32>()) as f32,
+        false => x as f32,
+    }
 }

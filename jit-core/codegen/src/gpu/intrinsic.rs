@@ -3,11 +3,14 @@
 //! Conventions of the cells: `lower/registers.rs` says how values are in inline PTX. In LLVM intrinsics every type
 //! is itself, and several results are a struct.
 
+use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
 use inkwell::types::BasicType as _;
 use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
 
-use kiln_ir::{IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value};
+use kiln_ir::{
+    Function, InstData, IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value,
+};
 
 use super::lower::{FunctionLowering, Lowered};
 use crate::llvm::ask::{call_arguments, given_by_cell};
@@ -16,6 +19,15 @@ use crate::llvm::operations::quotient_flags;
 
 fn refused(def: &IntrinsicDef, what: &str) -> BackendError {
     BackendError::new("lower", format!("intrinsic `{}` {what}", def.name))
+}
+
+/// Whether a function assumes something.
+fn assumes(function: &Function) -> bool {
+    let mut found = false;
+    function.for_each_inst(|_, inst| {
+        found |= matches!(function.insts[inst].data, InstData::Assume { .. });
+    });
+    found
 }
 
 impl<'ctx> FunctionLowering<'_, 'ctx> {
@@ -113,6 +125,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let value = call.try_as_basic_value().basic();
                 if let Some(call) = value.and_then(|v| v.as_instruction_value()) {
                     self.bound_result(def, call, result);
+                    self.bound_index(def, name, value)?;
                     if call.get_type() == self.types().float(Scalar::F32).into() {
                         // What gives a float takes the flags.
                         let _ = call.set_fast_math_flags(quotient_flags(self.fast));
@@ -187,6 +200,35 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let range = self.context().metadata_node(&ends);
         // Only a string is refused here.
         let _ = call.set_metadata(range, self.context().get_kind_id("range"));
+    }
+
+    /// Says that the index of a thread is below the size of its block, where a kernel asks for that and assumes something,
+    /// which may be it. In all kernels LLVM would have more to go through, and know nothing of use.
+    fn bound_index(
+        &self,
+        def: &IntrinsicDef,
+        name: &str,
+        index: Option<BasicValueEnum<'ctx>>,
+    ) -> Result<(), BackendError> {
+        let (Some(Known::ThreadIdx(axis)), Some(BasicValueEnum::IntValue(index))) =
+            (def.known, index)
+        else {
+            return Ok(());
+        };
+        let module = self.module.module;
+        let mut rows = module.intrinsics.values();
+        let asks = rows.any(|row| row.known == Some(Known::BlockDim(axis)));
+        if !asks || !module.functions.values().any(assumes) {
+            return Ok(());
+        }
+        let size = self.call_llvm(&name.replace(".tid.", ".ntid."), &[], &[])?;
+        if let Some(BasicValueEnum::IntValue(size)) = size {
+            let is_below = self
+                .builder()
+                .build_int_compare(IntPredicate::ULT, index, size, "")?;
+            self.call_llvm("llvm.assume", &[], &[is_below.into()])?;
+        }
+        Ok(())
     }
 
     /// What a row's result is below, 0 if nothing is known: what the row says, or what the kernel promises of the

@@ -131,6 +131,39 @@ impl<'k> Val<'k> {
         b.emit(InstData::SliceNew { ptr, len }, slice)
     }
 
+    /// How many bytes an element of the slice has, padding included, a `u32`.
+    ///
+    /// ```
+    /// use kiln::prelude::*;
+    ///
+    /// # fn main() -> kiln::Result<()> {
+    /// let bytes = Kernel::build("bytes", |k| {
+    ///     let (x, out) = (k.slice("x", k.type_param("T").num()), k.slice_mut("out", Type::U32));
+    ///     out.at(0).set(x.element_bytes() * x.len());
+    /// })?;
+    /// let jit = Jit::new()?;
+    /// let mut out = jit.zeros::<u32>(1)?;
+    /// jit.launch(&bytes, 1, 1, args!(&jit.upload(&[1.0f64, 2.0])?, &mut out))?;
+    /// assert_eq!(out.to_vec()?, [16]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[track_caller]
+    pub fn element_bytes(self) -> Val<'k> {
+        let b = self.builder();
+        let this = b.adopt(self);
+        let Some((at, _)) = b.as_slice(this.ty) else {
+            return b.wrong_type("`element_bytes`", "a slice", this, this.ty);
+        };
+        if let Some(layout) = b.known_layout(at.pointee) {
+            return b.lit(Type::U32, layout.size);
+        }
+        // What a type parameter stands for is known later.
+        let first = this.as_ptr();
+        let address = |at: Val<'k>| at.bitcast(Type::U64);
+        (address(first.offset(1)) - address(first)).cast(Type::U32)
+    }
+
     /// How many elements of `to` bytes a slice has room for whose elements have `from` bytes.
     #[track_caller]
     fn cast_len(self, from: u64, to: u64) -> Val<'k> {

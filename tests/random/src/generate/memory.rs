@@ -383,6 +383,10 @@ impl Generator {
     fn store_to(&mut self, place: &Place) {
         let index = self.index(place, false);
         let ptr = self.element_address(place, index);
+        let is_own = matches!(place.access, Access::Own(_));
+        if is_own && self.swaps_pairs(place.element) && self.random.chance(60) {
+            return self.own_atomic(ptr);
+        }
         let ptr = self.narrowed(ptr);
         let ty = self.pointee(ptr);
         let value = self.expr(ty, 2, false);
@@ -474,6 +478,7 @@ impl Generator {
             Access::Accumulate(_) => true,
             Access::Own(_) => {
                 matches!(place.element, Type::I32 | Type::U32 | Type::I64 | Type::U64)
+                    || self.swaps_pairs(place.element)
             }
             _ => false,
         };
@@ -555,11 +560,20 @@ impl Generator {
         let ty = self.pointee(ptr);
         let value = self.expr(ty, 1, false);
         let (ordering, scope) = (self.random.of(&ORDERINGS), self.random.of(&SCOPES));
-        let data = if self.random.chance(30) {
+        let is_pair = self.swaps_pairs(ty);
+        let data = if self.random.chance(if is_pair { 60 } else { 30 }) {
             InstData::AtomicCas {
                 ptr,
-                expected: self.expr(ty, 1, false),
+                expected: self.expected(ptr, ty),
                 new: value,
+                ordering,
+                scope,
+            }
+        } else if is_pair {
+            InstData::AtomicRmw {
+                op: AtomicOp::Exchange,
+                ptr,
+                value,
                 ordering,
                 scope,
             }
@@ -586,6 +600,20 @@ impl Generator {
             }
         };
         self.emit_varying(data, ty);
+    }
+
+    /// Whether values of a type are the 16 bytes that change in one step, and this case has that.
+    fn swaps_pairs(&self, ty: Type) -> bool {
+        self.budget.pairs > 0 && self.module.types.is_word_pair(ty)
+    }
+
+    /// What is compared with an element of the thread's: of pairs mostly what is there, as any other differs.
+    fn expected(&mut self, ptr: Value, ty: Type) -> Value {
+        if self.swaps_pairs(ty) && self.random.chance(60) {
+            let volatile = false;
+            return self.raw_varying(InstData::Load { ptr, volatile }, ty);
+        }
+        self.expr(ty, 1, false)
     }
 
     /// Memory of the thread, written before anybody can read it.

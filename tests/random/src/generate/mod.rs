@@ -76,6 +76,8 @@ pub struct Budget {
     pub halves: bool,
     /// How many of 100 cases have operations of a warp.
     pub warps: usize,
+    /// How many of 100 cases swap 16 bytes in one step, which NVIDIA's GPUs do from sm_90 on.
+    pub pairs: usize,
     /// The ways in which threads talk through memory.
     pub talk: Talk,
 }
@@ -137,6 +139,7 @@ impl Default for Budget {
             aggregates: true,
             halves: true,
             warps: 25,
+            pairs: 0,
             talk: Talk::default(),
         }
     }

@@ -32,6 +32,8 @@ pub(super) struct Types {
     favourites: Vec<Type>,
     /// Structs, arrays and vectors.
     pub(super) aggregates: Vec<Type>,
+    /// The 16 bytes that change in one step, if the case has that.
+    pair: Option<Type>,
 }
 
 impl Types {
@@ -51,6 +53,7 @@ impl Types {
             scalars,
             favourites,
             aggregates: Vec::new(),
+            pair: None,
         };
         if budget.aggregates {
             for n in 0..random.within(0, 3) {
@@ -60,6 +63,10 @@ impl Types {
                     types.aggregates.push(ty);
                 }
             }
+        }
+        if budget.pairs > 0 && random.chance(budget.pairs) {
+            types.pair = Some(module.types.vector(Scalar::U64, 2));
+            types.aggregates.extend(types.pair);
         }
         types
     }
@@ -106,6 +113,11 @@ impl Types {
 
     /// A scalar type or, less often, an aggregate.
     pub(super) fn any(&self, random: &mut Random) -> Type {
+        if let Some(pair) = self.pair
+            && random.chance(45)
+        {
+            return pair;
+        }
         if !self.aggregates.is_empty() && random.chance(25) {
             random.of(&self.aggregates)
         } else {

@@ -136,7 +136,7 @@ fn added<'ctx>(
 }
 
 /// The only instruction that uses a value.
-fn only_user(value: InstructionValue<'_>) -> Option<InstructionValue<'_>> {
+pub(super) fn only_user(value: InstructionValue<'_>) -> Option<InstructionValue<'_>> {
     let first = value.get_first_use()?;
     if first.get_next_use().is_some() {
         return None;

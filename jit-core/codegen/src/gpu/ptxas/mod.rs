@@ -12,6 +12,7 @@
 //! | `pairs` | pairs of 16-bit integers with a constant |
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
+//! | `chosen` | sums with what is chosen to be 0 |
 //! | `strides`, `running` | addresses of unrolled loops, each by a stride of its own, from a base and an offset |
 //! | `wide` | addresses whose index was made wide in an earlier block |
 //! | `gathers` | loops whose loads give the addresses of others, with too few registers for several at once |
@@ -21,6 +22,7 @@
 //! `pressure` how many registers it needs.
 
 mod boolean;
+mod chosen;
 mod code;
 mod differences;
 mod gathers;
@@ -59,6 +61,7 @@ pub(crate) fn write_around<'ctx>(
     boolean::convert_by_selecting(context, module)?;
     slow::write_short(context, module)?;
     differences::add_at_once(context, module)?;
+    chosen::choose_late(context, module)?;
     narrow::cut_before_storing(context, module)
 }
 
