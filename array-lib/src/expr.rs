@@ -10,8 +10,8 @@ use kiln_jit_core::ir::Type;
 
 use crate::function::{Applied, FunctionName, NodeFn};
 use crate::input::{ArrayInput, Input, ScalarInput};
-use crate::layout::Layout;
 use crate::kept::Kept;
+use crate::layout::Layout;
 use crate::{Array, ArrayError, Arrays, Element, ElementFn, Shape, ShapeMismatch};
 
 /// The most nodes of an expression, each counted wherever it is used: what a kernel can be made of.

@@ -2,7 +2,7 @@
 
 use expect_test::expect;
 use half::{bf16, f16};
-use kiln::array::{SortElement, keep_dims};
+use kiln::array::{NumberElement, SortElement, keep_dims};
 use kiln::prelude::*;
 use ndarray::{Array3, Axis};
 
@@ -437,30 +437,49 @@ fn folds_in_order(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// Rows that are no whole quads, and such that are, with less than a tile, a part of one and several; a larger element.
 fn products_in_tiles(jit: &Jit) -> Outcome {
+    for size in [
+        (1, 16, 3, 17),
+        (1, 130, 19, 33),
+        (2, 20, 8, 129),
+        (1, 16, 4, 16),
+        (2, 131, 20, 132),
+        (1, 130, 16, 264),
+    ] {
+        products_of::<i32>(jit, size)?;
+    }
+    products_of::<i64>(jit, (2, 17, 12, 20))?;
+    products_of::<u8>(jit, (2, 17, 12, 20))
+}
+
+fn products_of<T>(jit: &Jit, (pairs, rows, k, columns): (usize, usize, usize, usize)) -> Outcome
+where
+    T: NumberElement + From<u8> + std::fmt::Debug,
+{
     let arrays = Arrays::new(jit);
-    for (pairs, rows, k, columns) in [(1, 16, 3, 17), (1, 130, 19, 33), (2, 20, 8, 129)] {
-        let value = |i: usize| (number(i) >> 60) as i32 - 8;
-        let a: Vec<i32> = (0..pairs * rows * k).map(value).collect();
-        let b: Vec<i32> = (0..pairs * k * columns).map(|i| value(i + 99)).collect();
-        let x = arrays.array(a.clone(), (pairs, rows, k))?;
-        // The right one lies column by column.
-        let y = arrays
-            .array(b.clone(), (pairs, columns, k))?
-            .swap_axes(1, 2)?;
-        let got = x.matmul(&y)?;
-        assert_eq!(got.dims(), [pairs, rows, columns]);
-        let mut want = Vec::new();
-        for pair in 0..pairs {
-            for row in 0..rows {
-                for column in 0..columns {
-                    let (left, right) = (pair * rows + row, pair * columns + column);
-                    let product = |i: usize| a[left * k + i] * b[right * k + i];
-                    want.push((0..k).map(product).sum::<i32>());
-                }
+    // Of numbers this small no sum is larger than 255.
+    let value = |i: usize| T::from((number(i) >> 62) as u8);
+    let a: Vec<T> = (0..pairs * rows * k).map(value).collect();
+    let b: Vec<T> = (0..pairs * k * columns).map(|i| value(i + 99)).collect();
+    let x = arrays.array(a.clone(), (pairs, rows, k))?;
+    // The right one lies column by column.
+    let y = arrays
+        .array(b.clone(), (pairs, columns, k))?
+        .swap_axes(1, 2)?;
+    let got = x.matmul(&y)?;
+    assert_eq!(got.dims(), [pairs, rows, columns]);
+    let small = |i: usize| (number(i) >> 62) as u8;
+    let mut want = Vec::new();
+    for pair in 0..pairs {
+        for row in 0..rows {
+            for column in 0..columns {
+                let (left, right) = (pair * rows + row, pair * columns + column);
+                let product = |i: usize| small(left * k + i) * small(right * k + i + 99);
+                want.push(T::from((0..k).map(product).sum::<u8>()));
             }
         }
-        assert_eq!(got.to_vec()?, want, "{pairs} {rows} {k} {columns}");
     }
+    assert_eq!(got.to_vec()?, want, "{pairs} {rows} {k} {columns}");
     Ok(())
 }
