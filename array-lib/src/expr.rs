@@ -95,7 +95,7 @@ pub(crate) enum Node {
         args: Vec<Arc<Node>>,
         /// The type of the result.
         ty: fn(&KernelBuilder) -> Type,
-        /// What its evaluation has found out.
+        /// How the expression is evaluated, once it was.
         kept: OnceLock<Box<Kept>>,
     },
 }

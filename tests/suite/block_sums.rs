@@ -44,7 +44,8 @@ fn affines(n: usize) -> Vec<Affine> {
 
 const FIRST: Affine = Affine { factor: 3, sum: 5 };
 
-#[kernel]
+// As many threads as a block can have, each with what two sums of structs hold.
+#[kernel(launch_bounds(1024))]
 fn both(x: &[Affine], up_to: &mut [Affine], before: &mut [Affine]) {
     let (i, memory) = (thread_linear_id(), shared!([Affine; 1024]));
     let first = Affine { factor: 3, sum: 5 };

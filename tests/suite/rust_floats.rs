@@ -150,7 +150,8 @@ fn all_parts<T: Float>(x: &[T], out: &mut [[T; 6]], numbers: &mut [[i32; 3]]) {
 }
 
 fn parts_of_every_float(jit: &Jit) -> Outcome {
-    fn check<T: Float + KernelType + std::fmt::Debug>(jit: &Jit, x: &[T]) -> Outcome
+    // The host has `rsqrt` by its own operations, which differ by units in the last place.
+    fn check<T: Float + KernelType + std::fmt::Debug>(jit: &Jit, x: &[T], unit: f64) -> Outcome
     where
         [T; 6]: KernelType,
     {
@@ -161,8 +162,11 @@ fn parts_of_every_float(jit: &Jit) -> Outcome {
         for ((&x, got), numbers) in x.iter().zip(out.to_vec()?).zip(numbers.to_vec()?) {
             let (want, wanted) = parts(x);
             let same = |(a, b): (&T, &T)| same(a.to_f64(), b.to_f64());
+            let (root, wanted_root) = (got[4].to_f64(), want[4].to_f64());
+            let is_near = (root - wanted_root).abs() <= 2.0 * unit * wanted_root.abs();
+            let at_root = |at: usize| at == 4 && is_near;
             assert!(
-                got.iter().zip(&want).all(same),
+                (0..6).all(|at| same((&got[at], &want[at])) || at_root(at)),
                 "{x:?}: {got:?}, not {want:?}"
             );
             assert_eq!(numbers, wanted, "{x:?}");
@@ -184,13 +188,13 @@ fn parts_of_every_float(jit: &Jit) -> Outcome {
         }
         Ok(())
     }
-    check(jit, &singles())?;
-    check(jit, &doubles())?;
+    check(jit, &singles(), f32::EPSILON.into())?;
+    check(jit, &doubles(), f64::EPSILON)?;
     // All bits but the signs of NaN.
     let halves: Vec<f16> = (0..u16::MAX).step_by(7).map(f16::from_bits).collect();
-    check(jit, &halves)?;
+    check(jit, &halves, f16::EPSILON.into())?;
     let brains: Vec<bf16> = (0..u16::MAX).step_by(7).map(bf16::from_bits).collect();
-    check(jit, &brains)
+    check(jit, &brains, bf16::EPSILON.into())
 }
 
 #[kernel]
