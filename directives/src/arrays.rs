@@ -9,15 +9,14 @@
 use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
-    AddressSpace, ArrayLen, BinaryOp, CompareOp, Constant, Function, Inst, InstData, Module,
-    SharedVar, Type, TypeData, Unroll, Value, ValueDef,
+    AddressSpace, ArrayLen, BinaryOp, Constant, Function, Inst, InstData, Module, SharedVar, Type,
+    TypeData, Value, ValueDef,
 };
 
 use crate::accesses::Access;
 use crate::apply::Rewrite;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
-use crate::integer::ceil;
 use crate::jam::holds;
 use crate::program::Program;
 
@@ -160,22 +159,11 @@ impl Rewrite<'_> {
         let at = self.location(inst);
         let (grid, threads) = (self.grid, &self.schedule.threads);
         let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
-        let (own, threads) = grid.linear(&mut emit, threads);
-        let bounds = [0, ceil(count, threads), 1].map(|number| emit.int(number, Type::U32));
-        emit.for_(bounds, Unroll::Auto, |emit, round| {
-            let of_all = emit.int(threads, Type::U32);
-            let before = emit.binary(BinaryOp::Mul, round, of_all);
-            let number = emit.binary(BinaryOp::Add, before, own);
-            let is_there = (count % threads != 0).then(|| {
-                let count = emit.int(count, Type::U32);
-                emit.compare(CompareOp::Lt, number, count)
-            });
-            emit.where_(is_there, |emit| {
-                let one =
-                    one.unwrap_or_else(|| emit.value(InstData::Const(Constant::Zero), element));
-                let address = address(emit, ptr, number, (&dims, &addresses));
-                emit.store(address, one);
-            });
+        let own = grid.linear(&mut emit, threads);
+        emit.each_of(count, own, |emit, number| {
+            let one = one.unwrap_or_else(|| emit.value(InstData::Const(Constant::Zero), element));
+            let address = address(emit, ptr, number, (&dims, &addresses));
+            emit.store(address, one);
         });
         Some(emit.list)
     }

@@ -5,12 +5,9 @@
 //! and behind the turn, where all threads meet, each thread copies some of the places that were written, neighbours neighbouring
 //! elements. An index was checked where the program writes the element.
 
-use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, InstData, SharedData, SharedVar, Type, Unroll, Value,
-};
+use kiln_jit_core::ir::{AddressSpace, CompareOp, InstData, SharedData, SharedVar, Type, Value};
 
 use crate::emit::Emit;
-use crate::integer::ceil;
 use crate::program::Program;
 use crate::section::Section;
 use crate::stage::Tile;
@@ -73,20 +70,10 @@ impl Flags {
     }
 
     /// Notes that none is, as thread `own` of `threads`.
-    pub(crate) fn clear(self, emit: &mut Emit<'_>, (own, threads): (Value, i128)) {
-        let bounds = [0, ceil(self.places, threads), 1].map(|number| emit.int(number, Type::U32));
-        emit.for_(bounds, Unroll::Auto, |emit, round| {
-            let of_all = emit.int(threads, Type::U32);
-            let before = emit.binary(BinaryOp::Mul, round, of_all);
-            let place = emit.binary(BinaryOp::Add, before, own);
-            let is_there = (self.places % threads != 0).then(|| {
-                let places = emit.int(self.places, Type::U32);
-                emit.compare(CompareOp::Lt, place, places)
-            });
-            emit.where_(is_there, |emit| {
-                let (address, nothing) = (self.address(emit, place), emit.int(0, Type::U8));
-                emit.store(address, nothing);
-            });
+    pub(crate) fn clear(self, emit: &mut Emit<'_>, own: (Value, i128)) {
+        emit.each_of(self.places, own, |emit, place| {
+            let (address, nothing) = (self.address(emit, place), emit.int(0, Type::U8));
+            emit.store(address, nothing);
         });
     }
 

@@ -8,6 +8,8 @@ use kiln_jit_core::ir::{
     RegionData, Scalar, Type, Unroll, Value, ValueList, Var, VarData,
 };
 
+use crate::integer::ceil;
+
 /// A list of instructions of a function, at its end.
 pub(crate) struct Emit<'f> {
     pub(crate) function: &'f mut Function,
@@ -254,6 +256,27 @@ impl<'f> Emit<'f> {
         };
         self.put(data, Type::UNIT);
         body
+    }
+
+    /// A thread's share of the numbers below `count`, each of which `write` is given: as thread `own` of `threads`, neighbours
+    /// with neighbouring numbers, in turns that are as many for all threads.
+    pub(crate) fn each_of(
+        &mut self,
+        count: i128,
+        (own, threads): (Value, i128),
+        write: impl FnOnce(&mut Emit<'_>, Value),
+    ) {
+        let bounds = [0, ceil(count, threads), 1].map(|number| self.int(number, Type::U32));
+        self.for_(bounds, Unroll::Auto, |emit, round| {
+            let of_all = emit.int(threads, Type::U32);
+            let before = emit.binary(BinaryOp::Mul, round, of_all);
+            let number = emit.binary(BinaryOp::Add, before, own);
+            let is_there = (count % threads != 0).then(|| {
+                let count = emit.int(count, Type::U32);
+                emit.compare(CompareOp::Lt, number, count)
+            });
+            emit.where_(is_there, |emit| write(emit, number));
+        });
     }
 }
 

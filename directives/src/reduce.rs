@@ -9,13 +9,12 @@ use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
     AddressSpace, AtomicOp, BinaryOp, CompareOp, Constant, Control, Function, Inst, InstData,
-    Ordering, Region, Scalar, Scope, SharedData, SharedVar, Type, Unroll, Value, ValueDef, VarUse,
+    Ordering, Region, Scalar, Scope, SharedData, SharedVar, Type, Value, ValueDef, VarUse,
 };
 
 use crate::affine::{Affine, Known, Step, path_of};
 use crate::emit::Emit;
 use crate::error::DirectiveError;
-use crate::integer::ceil;
 use crate::jam::holds;
 use crate::program::Program;
 use crate::schedule::Schedule;
@@ -373,29 +372,9 @@ impl Own {
         emit.value(data, self.in_shared)
     }
 
-    /// Each thread's elements, as thread `own` of `threads`.
-    fn each(
-        &self,
-        emit: &mut Emit<'_>,
-        (own, threads): (Value, i128),
-        write: impl FnOnce(&mut Emit<'_>, Value),
-    ) {
-        let bounds = [0, ceil(self.len, threads), 1].map(|number| emit.int(number, Type::U32));
-        emit.for_(bounds, Unroll::Auto, |emit, round| {
-            let of_all = emit.int(threads, Type::U32);
-            let before = emit.binary(BinaryOp::Mul, round, of_all);
-            let number = emit.binary(BinaryOp::Add, before, own);
-            let is_there = (self.len % threads != 0).then(|| {
-                let len = emit.int(self.len, Type::U32);
-                emit.compare(CompareOp::Lt, number, len)
-            });
-            emit.where_(is_there, |emit| write(emit, number));
-        });
-    }
-
     /// Sets the elements to what changes nothing.
     pub(crate) fn begin(&self, emit: &mut Emit<'_>, own: (Value, i128)) {
-        self.each(emit, own, |emit, number| {
+        emit.each_of(self.len, own, |emit, number| {
             let identity = emit.value(InstData::Const(self.identity()), self.element);
             let to = self.address(emit, number);
             emit.store(to, identity);
@@ -404,7 +383,7 @@ impl Own {
 
     /// Combines the elements with those of the slice.
     pub(crate) fn end(&self, emit: &mut Emit<'_>, own: (Value, i128)) {
-        self.each(emit, own, |emit, number| {
+        emit.each_of(self.len, own, |emit, number| {
             let from = self.address(emit, number);
             let value = emit.load(from, self.element);
             let identity = emit.value(InstData::Const(self.identity()), self.element);

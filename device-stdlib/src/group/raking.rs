@@ -53,10 +53,10 @@ impl Callable for bytes_of_element {
     }
 }
 
-/// Up to how many values, and how many bytes of them, a lane takes one after the other. Beyond, the other warps would wait for
-/// longer than their own rounds take.
-const SEGMENT: usize = 16;
-const SEGMENT_BYTES: usize = 128;
+/// Up to how many values, and how many bytes of them, a lane takes one after the other. With twice as many an H200 took longer
+/// than by a round of each warp (benches/RESULTS.md, 2026-11-30).
+const SEGMENT: usize = 8;
+const SEGMENT_BYTES: usize = 64;
 
 /// Whether one warp goes over the values of a block; in blocks of one warp there are no others to be spared.
 #[device_fn]
@@ -128,8 +128,8 @@ fn before_segment<T: DeviceType, F: Fn(T, T) -> T>(values: [T; SEGMENT], size: u
     shuffle_up(lanes.members, up_to, 1, 32)
 }
 
-/// [`block_inclusive_scan()`](super::block_inclusive_scan()) in memory of the kernel's, with fewer instructions for up to 512
-/// threads, and in less time for up to 256, of values of 16 bytes for up to 128 (CUB `BlockScan::InclusiveScan` with its `TempStorage`).
+/// [`block_inclusive_scan()`](super::block_inclusive_scan()) in memory of the kernel's, in less time for up to 256
+/// threads, of values of 16 bytes for up to 128, and the same for more (CUB `BlockScan::InclusiveScan` with its `TempStorage`).
 ///
 /// `memory` is shared memory for a value of each thread: too little ends the threads with an error. Calls one after the other
 /// may have the same; between another use of it and a call is a barrier. All threads of the block come here, none of which has

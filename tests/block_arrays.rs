@@ -38,7 +38,7 @@ refused! {
         for i in 0..8usize {
             y[i] = tile[7 - i];
         }
-    }, expect!["the write at tests/arrays.rs:35:13 and the read at tests/arrays.rs:39:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_thread; loop 1: over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+    }, expect!["the write at tests/block_arrays.rs:35:13 and the read at tests/block_arrays.rs:39:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_thread; loop 1: over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
 
     what_the_first_thread_writes, |_x, y, _n| {
         let tile = shared!([u32; 8]);
@@ -48,7 +48,7 @@ refused! {
         for i in 0..8usize {
             y[i] = tile[2];
         }
-    }, expect!["the write at tests/arrays.rs:46:9 and the read at tests/arrays.rs:49:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+    }, expect!["the write at tests/block_arrays.rs:46:9 and the read at tests/block_arrays.rs:49:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
 
     an_element_of_all_iterations, |x, y, n| {
         let tile = shared!([u32; 8]);
@@ -59,7 +59,7 @@ refused! {
         }
         barrier();
         y[0] = tile[0];
-    }, expect!["the read at tests/arrays.rs:58:13 and the write at tests/arrays.rs:58:13 use one element of `tile`, in iterations of the loop at tests/arrays.rs:57:9 that follow one another, and under `tblock(2) thread(8) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+    }, expect!["the read at tests/block_arrays.rs:58:13 and the write at tests/block_arrays.rs:58:13 use one element of `tile`, in iterations of the loop at tests/block_arrays.rs:57:9 that follow one another, and under `tblock(2) thread(8) loop 0: over_thread` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
 
     what_another_block_writes, |x, y, n| {
         let tile = shared!([u32; 64]);
@@ -73,7 +73,7 @@ refused! {
         for i in 0..n {
             y[i] = tile[63 - i];
         }
-    }, expect!["the write at tests/arrays.rs:69:13 and the read at tests/arrays.rs:74:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_tblock(BLOCK) over_thread; loop 1: over_tblock(BLOCK) over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+    }, expect!["the write at tests/block_arrays.rs:69:13 and the read at tests/block_arrays.rs:74:20 use one element of `tile`, in one iteration, and under `tblock(2) thread(8) loop 0: over_tblock(BLOCK) over_thread; loop 1: over_tblock(BLOCK) over_thread` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
 
     what_blocks_hand_on, |x, y, n| {
         let tile = shared!([u32; 64]);
@@ -83,7 +83,7 @@ refused! {
             tile[i] = x[i] + tile[i - 1];
         }
         y[0] = 1;
-    }, expect!["the write at tests/arrays.rs:83:13 and the read at tests/arrays.rs:83:30 use one element of `tile`, in iterations of the loop at tests/arrays.rs:82:9 that follow one another, and under `tblock(2) thread(8) loop 0: over_tblock(BLOCK)` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
+    }, expect!["the write at tests/block_arrays.rs:83:13 and the read at tests/block_arrays.rs:83:30 use one element of `tile`, in iterations of the loop at tests/block_arrays.rs:82:9 that follow one another, and under `tblock(2) thread(8) loop 0: over_tblock(BLOCK)` different threads do so in any order: leave that loop sequential, or let its iterations use elements of their own"];
 
     an_array_of_a_thread, |x, y, n| {
         marks::partition(1, 1);
@@ -93,7 +93,7 @@ refused! {
             tile[i % 4] = x[i];
             y[i] = tile[0];
         }
-    }, expect!["tests/arrays.rs:92:13: an array in shared memory is declared or assigned in a loop over threads, each of whose iterations has one of its own: declare it outside of the loop, or leave it to the threads by taking `#[shared]` away"];
+    }, expect!["tests/block_arrays.rs:92:13: an array in shared memory is declared or assigned in a loop over threads, each of whose iterations has one of its own: declare it outside of the loop, or leave it to the threads by taking `#[shared]` away"];
 
     declared_where_a_condition_varies, |x, y, n| {
         marks::partition(1, 0);
@@ -110,7 +110,7 @@ refused! {
                 y[i] = tile[0];
             }
         }
-    }, expect!["tests/arrays.rs:107:13: a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: put it outside of it"];
+    }, expect!["tests/block_arrays.rs:107:13: a barrier, or a loop that stages slices, in an `if` whose condition threads of a block may have different: put it outside of it"];
 
     never_assigned, |x, y, _n| {
         let tile = shared!([u32; 8]);
@@ -119,14 +119,14 @@ refused! {
             tile[i] = x[i];
         }
         y[0] = tile[0];
-    }, expect!["tests/arrays.rs:116:20: memory of the block is a variable of the region: declare it by `#[shared] let mut a: [f32; 64] = [0.0; 64];`, or assign all of it where it is declared, before it is used"];
+    }, expect!["tests/block_arrays.rs:116:20: memory of the block is a variable of the region: declare it by `#[shared] let mut a: [f32; 64] = [0.0; 64];`, or assign all of it where it is declared, before it is used"];
 
     used_before_it_is_assigned, |x, y, _n| {
         let tile = shared!([u32; 8]);
         tile[0] = x[0];
         *tile = [0; 8];
         y[0] = tile[0];
-    }, expect!["tests/arrays.rs:125:20: memory of the block is a variable of the region: declare it by `#[shared] let mut a: [f32; 64] = [0.0; 64];`, or assign all of it where it is declared, before it is used"];
+    }, expect!["tests/block_arrays.rs:125:20: memory of the block is a variable of the region: declare it by `#[shared] let mut a: [f32; 64] = [0.0; 64];`, or assign all of it where it is declared, before it is used"];
 
     too_many_bytes, |x, y, n| {
         let tile = shared!([u32; 8192]);
@@ -134,5 +134,5 @@ refused! {
         let other = shared!([u32; 4097]);
         *other = [0; 4097];
         y[0] = tile[n] + other[n] + x[0];
-    }, expect!["tests/arrays.rs:29:1: a block has 49156 bytes of arrays and staged slices in shared memory at the same time, of at most 49152: let arrays be smaller, or stage fewer slices"];
+    }, expect!["tests/block_arrays.rs:29:1: a block has 49156 bytes of arrays and staged slices in shared memory at the same time, of at most 49152: let arrays be smaller, or stage fewer slices"];
 }
