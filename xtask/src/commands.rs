@@ -136,6 +136,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
     (
+        "cargo test -p kiln-tests --test suite cells",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
         "cargo test -p kiln-tests --test suite compiled",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
