@@ -55,6 +55,7 @@ mod groups;
 mod groups_built;
 mod launching;
 mod math;
+pub mod math_errors;
 mod memory;
 mod memory_model;
 mod named_barriers;

@@ -33,9 +33,10 @@ const LIMIT: u64 = 56_000_000;
 const LEFT_OUT: &str = "cpu";
 
 /// The test programs that run on a GPU, without Rust's test harness.
-const GPU_TESTS: [&str; 6] = [
+const GPU_TESTS: [&str; 7] = [
     "gpu-tests",
     "litmus",
+    "math-errors",
     "random-functions",
     "random-kernels",
     "reset",
