@@ -170,20 +170,20 @@ impl<'k> Div for Pair<'k> {
 
 /// A pair in variables.
 #[derive(Copy, Clone)]
-struct Kept<'k>([Var<'k>; 2]);
+pub(super) struct Kept<'k>([Var<'k>; 2]);
 
 impl<'k> Kept<'k> {
-    fn new(first: Pair<'k>) -> Kept<'k> {
+    pub(super) fn new(first: Pair<'k>) -> Kept<'k> {
         let k = first.builder();
         Kept([k.var("high", first.high), k.var("low", first.low)])
     }
 
-    fn get(self) -> Pair<'k> {
+    pub(super) fn get(self) -> Pair<'k> {
         let [high, low] = self.0.map(|var| var.get());
         Pair { high, low }
     }
 
-    fn set(self, pair: Pair<'k>) {
+    pub(super) fn set(self, pair: Pair<'k>) {
         let [high, low] = self.0;
         high.set(pair.high);
         low.set(pair.low);

@@ -1,5 +1,5 @@
 //! The functions of one `f64` as pairs: identities and series whose terms are known to be enough, with no table and no
-//! coefficient but logarithms, pi and two roots. Roots of the third degree and inverses are a step from the function's
+//! coefficient but logarithms, pi, two roots and Stirling's fractions. Roots of the third degree and inverses are a step from the function's
 //! own result, which doubles its right digits: one that is off is off from it by as much.
 //!
 //! How many terms a series has follows from the largest argument that it is for: the first one that is left out is below
@@ -9,7 +9,7 @@ use std::f64::consts;
 
 use kiln::prelude::*;
 
-use super::pair::{Constant, Pair, continued, series};
+use super::pair::{Constant, Kept, Pair, continued, series};
 
 const LN_2: Constant = [consts::LN_2, 2.319_046_813_846_299_6e-17];
 const LN_10: Constant = [consts::LN_10, -2.170_756_223_382_249_4e-16];
@@ -18,6 +18,26 @@ const PI: Constant = [consts::PI, 1.224_646_799_147_353_2e-16];
 /// `1 / sqrt(pi)`.
 const INVERSE_ROOT_PI: Constant = [0.564_189_583_547_756_3, 7.667_729_806_582_94e-18];
 const ROOT_2: Constant = [consts::SQRT_2, -9.667_293_313_452_913e-17];
+
+/// Half of the logarithm of 2 pi.
+const HALF_LN_2_PI: Constant = [0.918_938_533_204_672_8, -3.878_294_158_067_241_4e-17];
+
+/// Stirling's series: B(2k) / (2k (2k - 1)) for k from 1 on (DLMF, 5.11.1). Behind these the next term of 40 or more is
+/// below 2^-110.
+const STIRLING: [[f64; 2]; 12] = [
+    [1.0, 12.0],
+    [-1.0, 360.0],
+    [1.0, 1260.0],
+    [-1.0, 1680.0],
+    [1.0, 1188.0],
+    [-691.0, 360_360.0],
+    [1.0, 156.0],
+    [-3617.0, 122_400.0],
+    [43_867.0, 244_188.0],
+    [-174_611.0, 125_400.0],
+    [77_683.0, 5796.0],
+    [-236_364_091.0, 1_506_960.0],
+];
 
 /// Half of pi, whose digits reach 212 bits down.
 const HALF_PI: [f64; 4] = [
@@ -375,4 +395,43 @@ pub(super) fn normcdf_inv(x: Val<'_>) -> Pair<'_> {
     let near = Pair::of(x.normcdf_inv().abs()) / root;
     let value = inverse_of_erf(own.beside(1.0) - own, own, near) * root;
     Pair::chosen(is_small, -value, value)
+}
+
+/// The logarithm of the gamma function of 40 or more.
+fn large_ln_gamma(z: Pair<'_>) -> Pair<'_> {
+    let k = z.builder();
+    let inverse = z.beside(1.0) / z;
+    let square = inverse * inverse;
+    let next = |sum, [number, by]: [f64; 2]| sum * square + z.beside(number) / z.beside(by);
+    let sum = STIRLING.into_iter().rev().fold(z.beside(0.0), next);
+    let rest = Pair::constant(k, HALF_LN_2_PI) + sum * inverse;
+    (z - z.beside(0.5)) * ln_of(z) - z + rest
+}
+
+/// A number from 40 on whose gamma function is that of a positive one times the second result.
+fn raised<'k>(x: Pair<'k>) -> [Pair<'k>; 2] {
+    const LEAST: u32 = 40;
+    let (number, product) = (Kept::new(x), Kept::new(x.beside(1.0)));
+    x.builder().for_range(0u32, LEAST, |_| {
+        let (at, so_far) = (number.get(), product.get());
+        let is_small = at.high.lt(f64::from(LEAST));
+        product.set(Pair::chosen(is_small, so_far * at, so_far));
+        number.set(Pair::chosen(is_small, at + at.beside(1.0), at));
+    });
+    [number.get(), product.get()]
+}
+
+/// The gamma function, of negative numbers pi / (sin(pi x) gamma(1 - x)).
+pub(super) fn gamma(x: Val<'_>) -> Pair<'_> {
+    let (is_negative, whole) = (x.lt(0.0), Pair::of(x));
+    let [z, product] = raised(Pair::chosen(is_negative, whole.beside(1.0) - whole, whole));
+    let value = exp_of(large_ln_gamma(z)) / product;
+    let turned = Pair::constant(x.builder(), PI) / (sin_pi(x) * value);
+    Pair::chosen(is_negative, turned, value)
+}
+
+/// The logarithm of the gamma function of positive numbers that are not near 1 and 2, where it is none.
+pub(super) fn ln_gamma(x: Val<'_>) -> Pair<'_> {
+    let [z, product] = raised(Pair::of(x));
+    large_ln_gamma(z) - ln_of(product)
 }
