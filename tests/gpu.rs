@@ -2,7 +2,8 @@
 //! device: a program without Rust's harness, so that it can be carried to a machine that has a GPU and no Rust.
 //!
 //! `gpu-tests [FILTER]`, and the other options of Rust's harness. Without a CUDA device it says so and runs
-//! nothing; with `--require` it fails instead. Cases run one after the other, as a context has one record
+//! nothing; with `--require` it fails instead. With `--math-errors` it tries functions of `f64` at very many points
+//! (`gpu/math_errors.rs`). Cases run one after the other, as a context has one record
 //! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
 //! does not end.
 
@@ -10,6 +11,8 @@
 mod between;
 #[path = "gpu/lent.rs"]
 mod lent;
+#[path = "gpu/math_errors.rs"]
+mod math_errors;
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -32,6 +35,9 @@ fn main() -> ExitCode {
         return endless_process();
     }
     let require = takes(&mut args, "--require");
+    if takes(&mut args, math_errors::OPTION) {
+        return math_errors::run(args, require);
+    }
     let arguments = Arguments {
         test_threads: Some(1),
         ..Arguments::from_iter(args)
@@ -65,6 +71,7 @@ fn tests(device: &Device) -> Vec<Trial> {
             row.check(&jit, seed()).map_err(Failed::from)
         })
     }));
+    tests.extend(math_errors::tests(device));
     tests.extend(File::all("run").into_iter().map(|file| {
         let name = format!("gpu::kir::run::{}", file.name());
         Trial::test(name, move || run_file(&file).map_err(Failed::from))

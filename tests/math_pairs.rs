@@ -1,4 +1,4 @@
-//! That the references of twice the digits are right, by which `tests/math_errors.rs` tries functions of `f64` at very many
+//! That the references of twice the digits are right, by which `tests/gpu/math_errors.rs` tries functions of `f64` at very many
 //! points; and some points, on the CPU.
 
 use std::collections::BTreeMap;

@@ -33,10 +33,9 @@ const LIMIT: u64 = 56_000_000;
 const LEFT_OUT: &str = "cpu";
 
 /// The test programs that run on a GPU, without Rust's test harness.
-const GPU_TESTS: [&str; 7] = [
+const GPU_TESTS: [&str; 6] = [
     "gpu-tests",
     "litmus",
-    "math-errors",
     "random-functions",
     "random-kernels",
     "reset",

@@ -298,7 +298,7 @@ const NAMED: &[Named] = &[
     ("./run NAME", Bundle),
     ("./run gpu-tests", Bundle),
     ("./run litmus", Bundle),
-    ("./run math-errors --points 1000000000", Bundle),
+    ("./run gpu-tests --math-errors --points 1000000000", Bundle),
     ("./run random-kernels", Bundle),
     ("./run reset", Bundle),
     ("./run soak --minutes 6", Bundle),
