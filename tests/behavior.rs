@@ -23,6 +23,7 @@ mod hooks;
 mod macros;
 mod math;
 mod math_exact;
+mod math_pairs;
 mod math_points;
 mod math_rows;
 mod memory_model;

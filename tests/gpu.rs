@@ -1,8 +1,9 @@
-//! Runs the suite, and the files of IR of kind `run`, on the first CUDA device: a program without Rust's harness, so that it can be carried
-//! to a machine that has a GPU and no Rust.
+//! Runs the suite, the files of IR of kind `run`, and every cell of the library's rows (`suite::cells`) on the first CUDA
+//! device: a program without Rust's harness, so that it can be carried to a machine that has a GPU and no Rust.
 //!
 //! `gpu-tests [FILTER]`, and the other options of Rust's harness. Without a CUDA device it says so and runs
-//! nothing; with `--require` it fails instead. Cases run one after the other, as a context has one record
+//! nothing; with `--require` it fails instead. With `--math-errors` it tries functions of `f64` at very many points
+//! (`gpu/math_errors.rs`). Cases run one after the other, as a context has one record
 //! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
 //! does not end.
 
@@ -10,7 +11,8 @@
 mod between;
 #[path = "gpu/lent.rs"]
 mod lent;
-mod options;
+#[path = "gpu/math_errors.rs"]
+mod math_errors;
 
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -22,8 +24,9 @@ use kiln::prelude::*;
 use kiln_random::gpu::Gpu;
 use kiln_random::visit::Device as _;
 use libtest_mimic::{Arguments, Failed, Trial};
-use options::takes;
+use suite::cells::{Row, seed};
 use suite::files::File;
+use suite::options::takes;
 use suite::{Case, Outcome};
 
 fn main() -> ExitCode {
@@ -32,6 +35,9 @@ fn main() -> ExitCode {
         return endless_process();
     }
     let require = takes(&mut args, "--require");
+    if takes(&mut args, math_errors::OPTION) {
+        return math_errors::run(args, require);
+    }
     let arguments = Arguments {
         test_threads: Some(1),
         ..Arguments::from_iter(args)
@@ -58,6 +64,14 @@ fn tests(device: &Device) -> Vec<Trial> {
         })
     };
     let mut tests: Vec<Trial> = suite::cases().into_iter().map(test).collect();
+    tests.extend(Row::all().into_iter().map(|row| {
+        let device = device.clone();
+        Trial::test(format!("gpu::cells::{}", row.name()), move || {
+            let jit = Jit::builder().device(device).build()?;
+            row.check(&jit, seed()).map_err(Failed::from)
+        })
+    }));
+    tests.extend(math_errors::tests(device));
     tests.extend(File::all("run").into_iter().map(|file| {
         let name = format!("gpu::kir::run::{}", file.name());
         Trial::test(name, move || run_file(&file).map_err(Failed::from))

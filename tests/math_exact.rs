@@ -49,7 +49,7 @@ fn arguments(f: &Function, seed: u64) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// A line of the script's input: a function and its argument, and results of it.
-fn line(text: &mut String, name: &str, format: &str, numbers: &[f64]) {
+pub(super) fn line(text: &mut String, name: &str, format: &str, numbers: &[f64]) {
     let _ = write!(text, "{name} {format}");
     for number in numbers {
         let _ = write!(text, " {:016x}", number.to_bits());
@@ -75,7 +75,10 @@ fn questions(jit: &Jit, f: &Function, text: &mut String) -> kiln::Result<()> {
 }
 
 /// What the script finds: how far each column of results of a function and a format is off, and where.
-fn answers(python: &Path, questions: &str) -> BTreeMap<(String, String, usize), (f64, String)> {
+pub(super) fn answers(
+    python: &Path,
+    questions: &str,
+) -> BTreeMap<(String, String, usize), (f64, String)> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("math/exact.py");
     let mut process = Command::new(python)
         .env("PYTHONDONTWRITEBYTECODE", "1")

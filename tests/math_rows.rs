@@ -457,7 +457,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.erfc_inv",
         |x, _| x.erfc_inv(),
         |x, _| FloatOps::erfc_inv(x),
-        [4.0, 3.0],
+        [4.0, 4.0],
         Tried::Recorded,
     ),
     function(
@@ -465,7 +465,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.normcdf",
         |x, _| x.normcdf(),
         |x, _| FloatOps::normcdf(x),
-        [4.0, 4.0],
+        [4.0, 5.0],
         Tried::Recorded,
     ),
     function(
@@ -473,7 +473,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.normcdf_inv",
         |x, _| x.normcdf_inv(),
         |x, _| FloatOps::normcdf_inv(x),
-        [5.0, 4.0],
+        [5.0, 5.0],
         Tried::Recorded,
     ),
     function(
@@ -481,7 +481,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.gamma",
         |x, _| x.gamma(),
         |x, _| FloatOps::gamma(x),
-        [5.0, 4.0],
+        [5.0, 6.0],
         Tried::Recorded,
     ),
     function(

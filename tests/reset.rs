@@ -5,16 +5,14 @@
 //! `reset`, and the options of Rust's harness: without a CUDA device it says so and runs nothing; with `--require` it
 //! fails instead.
 
-mod options;
-
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 
 use kiln::core::cache::CacheFolder;
 use kiln::prelude::*;
 use libtest_mimic::{Arguments, Failed, Trial};
-use options::takes;
 use suite::Outcome;
+use suite::options::takes;
 
 /// How often the device is lost and begun anew.
 const ROUNDS: u32 = 3;

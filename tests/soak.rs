@@ -10,7 +10,6 @@
 mod held;
 #[path = "../jit-core/tests/mixed.rs"]
 mod mixed;
-mod options;
 
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -21,8 +20,8 @@ use kiln::core::runtime::cuda::CudaContext;
 use kiln::prelude::*;
 use libtest_mimic::{Arguments, Failed, Trial};
 use mixed::{Random, add, compiling, sets, step};
-use options::takes;
 use suite::Outcome;
+use suite::options::{takes, takes_number};
 
 /// How often each part is looked at, by itself, as work that is under way holds memory. The first looks warm it.
 const LOOKS: u64 = 12;
@@ -83,17 +82,6 @@ impl Asked {
             require: takes(args, "--require"),
         })
     }
-}
-
-/// The number behind an option, where it is among the arguments, which then have neither.
-fn takes_number(args: &mut Vec<String>, option: &str) -> Result<Option<u64>, String> {
-    let Some(at) = args.iter().position(|arg| arg == option) else {
-        return Ok(None);
-    };
-    let number = args.get(at + 1).and_then(|text| text.parse().ok());
-    let number = number.ok_or_else(|| format!("`{option}` takes a number"))?;
-    args.drain(at..at + 2);
-    Ok(Some(number))
 }
 
 fn main() -> ExitCode {

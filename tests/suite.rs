@@ -10,6 +10,7 @@
 
 mod amdgpu;
 mod assemble;
+mod cells;
 mod checked;
 mod cpu;
 mod filetests;
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
     arguments.include_ignored |= arguments.filter.is_some() && !arguments.ignored;
     let chapters = [
         cpu::tests(),
+        cells::tests(),
         checked::tests(),
         gpu_on_host::tests(),
         assemble::tests(),

@@ -1,7 +1,7 @@
 """Compares results of mathematical functions with those of MPFR, by gmpy2.
 
 Each line of the input has a function, `single` or `double`, and the bits of f64: two arguments, of which functions of
-one have no use for the second, and results. The output is, for each function and format, how far each of the results
+one have no use for the second, and results; with `pair` two numbers, whose sum is one result of `double`. The output is, for each function and format, how far each of the results
 is off at most in units in the last place of the format, and the arguments where.
 """
 
@@ -22,6 +22,7 @@ FORMATS = {
     "single": (24, -149, mpfr(2) ** 128 - mpfr(2) ** 103),
     "double": (53, -1074, mpfr(2) ** 1024 - mpfr(2) ** 970),
 }
+FORMATS["pair"] = FORMATS["double"]
 
 
 def of_half_turns(quarters):
@@ -87,7 +88,7 @@ FUNCTIONS = {
         ("asin", "asin"), ("acos", "acos"), ("atan", "atan"),
         ("sinh", "sinh"), ("cosh", "cosh"), ("tanh", "tanh"),
         ("asinh", "asinh"), ("acosh", "acosh"), ("atanh", "atanh"),
-        ("erf", "erf"), ("erfc", "erfc"), ("gamma", "gamma"), ("cbrt", "cbrt"),
+        ("sqrt", "sqrt"), ("erf", "erf"), ("erfc", "erfc"), ("gamma", "gamma"), ("cbrt", "cbrt"),
     ]
 } | {
     "atan2": of_two(gmpy2.atan2),
@@ -96,6 +97,7 @@ FUNCTIONS = {
     "rhypot": of_two(lambda x, y: 1 / gmpy2.hypot(x, y)),
     "powf": of_two(lambda x, y: x**y),
     "log": of_two(lambda x, y: gmpy2.log(x) / gmpy2.log(y)),
+    "recip": of_one(lambda x: 1 / x),
     "rsqrt": of_one(lambda x: 1 / gmpy2.sqrt(x)),
     "rcbrt": of_one(lambda x: 1 / gmpy2.cbrt(x)),
     "sin_pi": of_half_turns(0),
@@ -132,6 +134,8 @@ def main():
     for line in sys.stdin:
         function, format, x, y, *results = line.split()
         x, y, *results = map(number, [x, y, *results])
+        if format == "pair":
+            results = [results[0] + results[1]]
         exact = FUNCTIONS[function](x, y, results[0])
         off = [float(units(result, exact, format)) for result in results]
         known = worst.setdefault((function, format), [(-1.0, x, y)] * len(off))

@@ -330,6 +330,7 @@ fn functions(x: &[f32], out: &mut [f32]) {
         out[12 * n + i] = cosine;
         out[13 * n + i] = x.powf(-1.75);
         out[14 * n + i] = (x * 0.25).tan();
+        out[15 * n + i] = x.rsqrt();
     }
 }
 
@@ -347,7 +348,7 @@ fn of_tangent(x: f64) -> f64 {
 fn approximations_are_as_near_as_is_said(jit: &Jit) -> Outcome {
     let x: Vec<f32> = (1..200u8).map(|i| f32::from(i) / 32.0).collect();
     let (n, on_device) = (x.len(), jit.upload(&x)?);
-    let mut out = jit.zeros::<f32>(15 * n)?;
+    let mut out = jit.zeros::<f32>(16 * n)?;
     functions.launch(jit, (grid_for(n, 64), 64), &on_device, &mut out)?;
     let out = out.to_vec()?;
     let relative = 1.0 / f64::from(1 << 21);
@@ -368,6 +369,7 @@ fn approximations_are_as_near_as_is_said(jit: &Jit) -> Outcome {
             (x.cos(), 0.0, 2.0 * relative),
             (x.powf(-1.75), of_power(x, -1.75), 0.0),
             ((x * 0.25).tan(), of_tangent(x * 0.25), 0.0),
+            (1.0 / x.sqrt(), relative, 0.0),
         ];
         for (which, (wanted, relative, absolute)) in wanted.into_iter().enumerate() {
             let given = f64::from(out[which * n + i]);

@@ -136,6 +136,10 @@ const NAMED: &[Named] = &[
         Here("cargo bench --bench cpu -- --quick --one-core --kernel saxpy --peer none"),
     ),
     (
+        "cargo test -p kiln-tests --test suite cells",
+        By("xtask/src/tests.rs", "\"--tests\""),
+    ),
+    (
         "cargo test -p kiln-tests --test suite compiled",
         By("xtask/src/tests.rs", "\"--tests\""),
     ),
@@ -294,6 +298,7 @@ const NAMED: &[Named] = &[
     ("./run NAME", Bundle),
     ("./run gpu-tests", Bundle),
     ("./run litmus", Bundle),
+    ("./run gpu-tests --math-errors --points 1000000000", Bundle),
     ("./run random-kernels", Bundle),
     ("./run reset", Bundle),
     ("./run soak --minutes 6", Bundle),
