@@ -471,20 +471,35 @@ impl Versions<'_> {
                 continue;
             }
             let data = &self.function.insts[inst].data;
+            // What is read from memory no loop makes constant.
+            if matches!(data, InstData::Load { .. }) {
+                continue;
+            }
             let mut made_of = self.set_by(data, inside);
             data.for_each_operand(|operand| made_of.push(operand));
             for value in made_of {
                 match self.function.values[value].def {
-                    ValueDef::Index(the_loop) => {
+                    ValueDef::Index(the_loop) if !self.counts_as_passed(the_loop) => {
                         loops.insert(the_loop);
                         open.push(the_loop);
                     }
                     ValueDef::Inst(inst) => open.push(inst),
-                    ValueDef::Param(_) => {}
+                    ValueDef::Index(_) | ValueDef::Param(_) => {}
                 }
             }
         }
         loops
+    }
+
+    /// Whether a loop counts as far as a parameter says, so that it is never unrolled as a whole.
+    fn counts_as_passed(&self, the_loop: Inst) -> bool {
+        let mut is_passed = false;
+        self.function.insts[the_loop]
+            .data
+            .for_each_operand(|bound| {
+                is_passed |= matches!(self.function.values[bound].def, ValueDef::Param(_));
+            });
+        is_passed
     }
 
     /// What a variable that this reads is set to inside, and what is asked before that.
