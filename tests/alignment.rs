@@ -157,6 +157,28 @@ fn whole_buffers_are_read_in_fours_and_odd_slices_are_not() -> kiln::Result<()> 
     Ok(())
 }
 
+/// An expression reads what elements beside each other need before it computes one of them: its functions ask questions, as
+/// that of an exponential's range, between which accesses would stay apart.
+#[test]
+fn expressions_read_and_write_in_fours_whatever_they_ask() -> kiln::Result<()> {
+    let jit = Jit::builder()
+        .target(Target::Ptx(PtxTarget::for_sm(90)))
+        .build()?;
+    let arrays = Arrays::new(&jit);
+    let (x, column) = (arrays.ones::<f32>((8, 256))?, arrays.ones::<f32>((8, 1))?);
+    for expr in [
+        x.flatten()?.exp(),
+        x.exp() * &column,
+        (&x - &column).powf(1.5),
+    ] {
+        let text = expr.inspect()?;
+        let ptx = text.ptx()?;
+        let fours = [".nc.v4", "st.global.v4"].map(|word| ptx.matches(word).count());
+        assert_eq!(fours, [1, 1], "{ptx}");
+    }
+    Ok(())
+}
+
 /// The same of a part of a buffer, which begins where it begins.
 #[test]
 fn parts_are_read_in_fours_where_they_begin_so() -> kiln::Result<()> {

@@ -61,7 +61,22 @@ pub(crate) enum FunctionName {
     Closure(usize),
 }
 
+/// Operations of an instruction or two, as far as names tell.
+const SHORT: [&str; 23] = [
+    "abs", "add", "bitand", "bitor", "bitxor", "cast", "eq", "ge", "gt", "le", "lt", "max",
+    "maximum", "min", "minimum", "mul", "ne", "neg", "not", "shl", "shr", "sub", "where",
+];
+
 impl FunctionName {
+    /// What the function takes in a kernel, counted in additions. Roots, quotients and what else is of many instructions,
+    /// as what a user describes may be, are taken for eight.
+    pub(crate) fn weight(&self) -> usize {
+        match self {
+            FunctionName::Operation(name) if SHORT.contains(&&**name) => 1,
+            FunctionName::Operation(_) | FunctionName::Closure(_) => 8,
+        }
+    }
+
     /// The name of a closure with this code, if the code says all about it.
     fn of_closure<F: 'static>(code: usize) -> Option<FunctionName> {
         (size_of::<F>() == 0).then_some(FunctionName::Closure(code))

@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 
 use crate::eval::BLOCK;
 use crate::expr::Node;
+use crate::function::FunctionName;
 use crate::input::{Identity, Input};
 use crate::kept::Buffers;
 use crate::layout::Layout;
@@ -156,6 +157,9 @@ const NARROW: usize = u32::MAX as usize;
 /// Rows of fewer elements are not gone along by blocks, most of whose threads would have nothing to do.
 const LONG_ROW: usize = 64;
 
+/// The most blocks of a grid along y (CUDA guide, "Compute Capabilities").
+const MOST_ALONG_Y: usize = 65_535;
+
 /// How many elements a thread of a GPU stores, of which it reads all that they need at once.
 const ITEMS: u32 = 4;
 
@@ -174,8 +178,8 @@ pub(crate) fn is_gpu(arrays: &Arrays) -> bool {
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
-    /// How many nodes that is, each counted wherever it is used.
-    pub(crate) nodes: usize,
+    /// What its functions take, counted in additions, each wherever it is used.
+    pub(crate) weight: usize,
     /// The type of the elements.
     ty: fn(&KernelBuilder) -> Type,
     /// The shape that the kernel goes through.
@@ -189,6 +193,8 @@ pub(crate) struct Fused<'e> {
     out: Option<Layout>,
     wide: bool,
     by_rows: bool,
+    /// Whether the grid says which row it is: on a GPU, where each thread would divide for it, unless there are too many.
+    rows_of_grid: bool,
     /// How many elements a thread stores, of a row if blocks go along rows.
     items: u32,
     /// Of how many rows below each other, if blocks go along rows, a thread stores one.
@@ -219,7 +225,7 @@ impl<'e> Fused<'e> {
         let shape = to.map_or(own, |to| to.shape.clone());
         let mut fused = Fused {
             node: &expr.node,
-            nodes: expr.nodes,
+            weight: 1,
             ty: |k| k.ty::<T>(),
             arrays: expr.arrays.as_ref(),
             operands: Vec::with_capacity(8),
@@ -229,6 +235,7 @@ impl<'e> Fused<'e> {
             out: purpose.out.cloned(),
             wide: false,
             by_rows: false,
+            rows_of_grid: false,
             items: 1,
             rows: 1,
             adjacent: 1,
@@ -256,6 +263,8 @@ impl<'e> Fused<'e> {
         if expr.nodes <= FEW_NODES {
             fused.find_several_of_rows();
         }
+        fused.rows_of_grid =
+            fused.is_for_gpu() && (1..=MOST_ALONG_Y).contains(&fused.rows_of_blocks());
         fused.sign(signature);
         Ok(fused)
     }
@@ -278,6 +287,7 @@ impl<'e> Fused<'e> {
                 ),
                 Node::Apply { name, args, .. } => {
                     signature.apply(name.as_ref(), args.len());
+                    self.weight += name.as_ref().map_or(8, FunctionName::weight);
                     left.extend(args.iter().rev().map(|arg| &**arg));
                     continue;
                 }
@@ -378,6 +388,14 @@ impl<'e> Fused<'e> {
         !self.wide && dims.len() > 1 && dims.last().is_some_and(|row| *row >= LONG_ROW)
     }
 
+    /// How many rows of blocks an element-wise kernel has whose blocks go along rows; none of others.
+    fn rows_of_blocks(&self) -> usize {
+        match (self.by_rows, self.groups[0].dims.as_slice()) {
+            (true, [outer @ .., _]) => outer.iter().product::<usize>().div_ceil(self.rows as usize),
+            _ => 0,
+        }
+    }
+
     /// Whether a function reads an array where it likes.
     fn reads_anywhere(&self) -> bool {
         let is_whole = |operand: &Operand<'_>| operand.access == Access::Whole;
@@ -397,17 +415,21 @@ impl<'e> Fused<'e> {
         }
     }
 
-    /// How many blocks an element-wise kernel has.
-    pub(crate) fn blocks(&self, block: u32) -> u32 {
+    /// The grid of an element-wise kernel: the blocks of a row along x and rows along y, or all blocks along x.
+    pub(crate) fn grid(&self) -> (u32, u32) {
         if let Some(dim) = self.tiled.dim {
-            return self.tiles(dim);
+            return (self.tiles(dim), 1);
         }
-        match (self.by_rows, self.groups[0].dims.as_slice()) {
-            (true, [outer @ .., row]) => {
-                let rows = outer.iter().product::<usize>().div_ceil(self.rows as usize);
-                grid_for(*row, block * self.adjacent * self.items) * rows as u32
+        match (self.by_rows, self.groups[0].dims.last()) {
+            (true, Some(row)) => {
+                let rows = self.rows_of_blocks() as u32;
+                let of_row = grid_for(*row, BLOCK * self.adjacent * self.items);
+                match self.rows_of_grid {
+                    true => (of_row, rows),
+                    false => (of_row * rows, 1),
+                }
             }
-            _ => grid_for(self.shape.len(), block * self.items),
+            _ => (grid_for(self.shape.len(), BLOCK * self.items), 1),
         }
     }
 
@@ -440,7 +462,7 @@ impl<'e> Fused<'e> {
         let rank = |group: usize| self.groups.get(group).map_or(0, |group| group.dims.len());
         signature.add(Word::Space([rank(0), rank(1)], self.counts, self.wide));
         if self.by_rows {
-            signature.add(Word::ByRows);
+            signature.add(Word::ByRows(self.rows_of_grid));
         }
         if self.items > 1 {
             signature.add(Word::Several);

@@ -22,7 +22,7 @@ type Args<'a> = SmallVec<[Arg<'a>; 6]>;
 pub(crate) struct Evaluation {
     kernel: Kernel,
     passed: Vec<Passed>,
-    blocks: u32,
+    grid: (u32, u32),
 }
 
 impl Evaluation {
@@ -30,7 +30,7 @@ impl Evaluation {
         Evaluation {
             kernel,
             passed: fused.passed(),
-            blocks: fused.blocks(BLOCK),
+            grid: fused.grid(),
         }
     }
 
@@ -50,9 +50,7 @@ impl Evaluation {
     /// Launches the kernel.
     pub(crate) fn launch<T: Element>(&self, arrays: &Arrays, out: &mut Buffer<T>) -> Result<()> {
         let args = self.args(out)?;
-        arrays
-            .jit()
-            .launch(&self.kernel, self.blocks, BLOCK, &args)?;
+        arrays.jit().launch(&self.kernel, self.grid, BLOCK, &args)?;
         arrays.count_launch();
         Ok(())
     }

@@ -81,29 +81,46 @@ fn place(of_thread: usize, i: usize) -> usize {
     i / 4 * (TILE / 2) + of_thread * 4 + i % 4
 }
 
+/// What a thread multiplies at one depth: of a column of the left tile, and of a row of the right one.
+#[device_fn]
+fn parts_at<T: Num, const LINE: usize>(
+    a_line: &[T; LINE],
+    b_line: &[T; TILE],
+    (row, column): (usize, usize),
+) -> ([T; OWN], [T; OWN]) {
+    let (mut a_part, mut b_part) = ([T::ZERO; OWN], [T::ZERO; OWN]);
+    #[unroll]
+    for i in 0..OWN {
+        a_part[i] = a_line[place(row, i)];
+        b_part[i] = b_line[place(column, i)];
+    }
+    (a_part, b_part)
+}
+
+/// Adds products of a column and a row to the sums of a thread.
+#[device_fn]
+fn add_outer<T: Num>(a_part: &[T; OWN], b_part: &[T; OWN], sums: &mut [[T; OWN]; OWN]) {
+    #[unroll]
+    for i in 0..OWN {
+        #[unroll]
+        for j in 0..OWN {
+            sums[i][j] += a_part[i] * b_part[j];
+        }
+    }
+}
+
 /// Adds the products of what is in shared memory to the sums of a thread.
 #[device_fn]
-fn add_products<T: Num, const LINE: usize>(
-    a_tile: &[[T; LINE]; DEPTH],
+fn add_products<T: Num>(
+    a_tile: &[[T; TILE]; DEPTH],
     b_tile: &[[T; TILE]; DEPTH],
-    (row, column): (usize, usize),
+    own: (usize, usize),
     sums: &mut [[T; OWN]; OWN],
 ) {
     #[unroll]
     for depth in 0..DEPTH {
-        let (mut a_part, mut b_part) = ([T::ZERO; OWN], [T::ZERO; OWN]);
-        #[unroll]
-        for i in 0..OWN {
-            a_part[i] = a_tile[depth][place(row, i)];
-            b_part[i] = b_tile[depth][place(column, i)];
-        }
-        #[unroll]
-        for i in 0..OWN {
-            #[unroll]
-            for j in 0..OWN {
-                sums[i][j] += a_part[i] * b_part[j];
-            }
-        }
+        let (a_part, b_part) = parts_at(&a_tile[depth], &b_tile[depth], own);
+        add_outer(&a_part, &b_part, sums);
     }
 }
 
@@ -166,15 +183,29 @@ const PADDED: usize = TILE + QUAD;
 
 /// What a thread brings of a matrix at once: a quad, or zeros where there is none.
 #[device_fn]
-fn quad_of<T: Num>(matrix: &[T], quad: usize, is_there: bool) -> [T; QUAD] {
-    let mut brought = [T::ZERO; QUAD];
-    if is_there {
-        #[unroll]
-        for i in 0..QUAD {
-            brought[i] = matrix[quad * QUAD + i];
-        }
+fn quad_of<T: Num>(matrix: &[[T; QUAD]], at: usize, is_there: bool) -> [T; QUAD] {
+    // One comparison for both: an index that no slice has.
+    let at = if is_there { at } else { usize::MAX };
+    match matrix.get(at) {
+        Some(quad) => *quad,
+        None => [T::ZERO; QUAD],
     }
-    brought
+}
+
+/// Puts what a thread has brought of both matrices where the threads of its block read it.
+#[device_fn]
+fn put_quads<T: Num>(
+    a_tile: &mut [[T; PADDED]; DEPTH],
+    b_tile: &mut [[T; TILE]; DEPTH],
+    thread: usize,
+    left: &[T; QUAD],
+    right: &[T; QUAD],
+) {
+    #[unroll]
+    for i in 0..QUAD {
+        a_tile[thread % 2 * QUAD + i][thread / 2] = left[i];
+        b_tile[thread / 32][thread % 32 * QUAD + i] = right[i];
+    }
 }
 
 /// Where a thread of a block of 256 is in the 16 x 16 parts of its tile: row and column. A warp has 4 x 8 of them.
@@ -184,9 +215,36 @@ fn part_of(thread: usize) -> (usize, usize) {
     (warp / 2 * 4 + lane / 8, warp % 2 * 8 + lane % 8)
 }
 
+/// [`add_products`], where what is multiplied next is read before: a block that has a multiprocessor with one other has
+/// registers for both, and none but 128 (`benches/RESULTS.md`).
+#[device_fn]
+fn add_products_ahead<T: Num>(
+    a_tile: &[[T; PADDED]; DEPTH],
+    b_tile: &[[T; TILE]; DEPTH],
+    own: (usize, usize),
+    sums: &mut [[T; OWN]; OWN],
+) {
+    let (mut a_next, mut b_next) = parts_at(&a_tile[0], &b_tile[0], own);
+    #[unroll]
+    for depth in 0..DEPTH {
+        let (a_part, b_part) = (a_next, b_next);
+        if depth + 1 < DEPTH {
+            (a_next, b_next) = parts_at(&a_tile[depth + 1], &b_tile[depth + 1], own);
+        }
+        add_outer(&a_part, &b_part, sums);
+    }
+}
+
 /// [`multiply`] of matrices whose rows are whole quads: `k` and `columns` count these.
 #[kernel(launch_bounds(256, 2))]
-fn multiply_quads<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usize, out: &mut [T]) {
+fn multiply_quads<T: Num>(
+    a: &[[T; QUAD]],
+    b: &[[T; QUAD]],
+    rows: usize,
+    columns: usize,
+    k: usize,
+    out: &mut [[T; QUAD]],
+) {
     let a_tile = shared!([[[T; PADDED]; DEPTH]; 2]);
     let b_tile = shared!([[[T; TILE]; DEPTH]; 2]);
     let (thread, pair) = (thread_idx().x, block_idx().z);
@@ -199,26 +257,30 @@ fn multiply_quads<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usiz
     let (has_row, has_column) = (first_row + a_row < rows, first_quad + b_quad < columns);
     let (row, column) = part_of(thread);
     let mut sums = [[T::ZERO; OWN]; OWN];
+    let left = quad_of(a, a_from, has_row && a_quad < k);
+    let right = quad_of(b, b_from, has_column && b_depth < k * QUAD);
+    put_quads(&mut a_tile[0], &mut b_tile[0], thread, &left, &right);
+    barrier();
     let tiles = (k * QUAD).div_ceil(DEPTH);
     let mut tile = 0;
-    let mut left = quad_of(a, a_from, has_row && a_quad < k);
-    let mut right = quad_of(b, b_from, has_column && b_depth < k * QUAD);
     while tile < tiles {
         let here = tile % 2;
-        #[unroll]
-        for i in 0..QUAD {
-            a_tile[here][a_quad * QUAD + i][a_row] = left[i];
-            b_tile[here][b_depth][b_quad * QUAD + i] = right[i];
-        }
-        barrier();
         tile += 1;
-        if tile < tiles {
-            let (next_quad, next_depth) = (tile * (DEPTH / QUAD), tile * DEPTH);
-            left = quad_of(a, a_from + next_quad, has_row && next_quad + a_quad < k);
-            let is_there = has_column && next_depth + b_depth < k * QUAD;
-            right = quad_of(b, b_from + next_depth * columns, is_there);
-        }
-        add_products(&a_tile[here], &b_tile[here], (row, column), &mut sums);
+        let (next_quad, next_depth) = (tile * (DEPTH / QUAD), tile * DEPTH);
+        // Behind the last part there are zeros, which nobody reads.
+        let left = quad_of(a, a_from + next_quad, has_row && next_quad + a_quad < k);
+        let is_there = has_column && next_depth + b_depth < k * QUAD;
+        let right = quad_of(b, b_from + next_depth * columns, is_there);
+        add_products_ahead(&a_tile[here], &b_tile[here], (row, column), &mut sums);
+        let there = 1 - here;
+        put_quads(
+            &mut a_tile[there],
+            &mut b_tile[there],
+            thread,
+            &left,
+            &right,
+        );
+        barrier();
     }
     #[unroll]
     for i in 0..OWN {
@@ -229,11 +291,12 @@ fn multiply_quads<T: Num>(a: &[T], b: &[T], rows: usize, columns: usize, k: usiz
                 first_quad + j * (TILE / 2 / QUAD) + column,
             );
             if row < rows && quad < columns {
-                let first = ((pair * rows + row) * columns + quad) * QUAD;
+                let mut own = [T::ZERO; QUAD];
                 #[unroll]
                 for n in 0..QUAD {
-                    out[first + n] = sums[i][j * QUAD + n];
+                    own[n] = sums[i][j * QUAD + n];
                 }
+                out[(pair * rows + row) * columns + quad] = own;
             }
         }
     }
@@ -259,20 +322,33 @@ pub(crate) fn tiled<T: NumberElement>(a: &Array<T>, b: &Array<T>) -> Result<Opti
     let tiles = |n: usize| n.div_ceil(TILE) as u32;
     let grid = (tiles(columns), tiles(rows), pairs as u32);
     let in_quads = k.is_multiple_of(QUAD) && columns.is_multiple_of(QUAD) && size_of::<T>() <= 4;
-    let (kernel, block, unit) = match in_quads {
-        true => (multiply_quads.as_kernel()?, (SIDE * SIDE, 1), QUAD),
-        false => (multiply.as_kernel()?, (SIDE, SIDE), 1),
+    let jit = a.arrays().jit();
+    let extents = |unit: usize| {
+        let [rows, columns, k] = [rows, columns / unit, k / unit].map(|n| (n as u32).into_arg());
+        [rows, columns, k]
     };
-    let args = [
-        a.as_part()?.into_arg(),
-        b.as_part()?.into_arg(),
-        (rows as u32).into_arg(),
-        ((columns / unit) as u32).into_arg(),
-        ((k / unit) as u32).into_arg(),
-        out.owned()?.into_arg(),
-    ];
-    a.arrays().jit().launch(kernel, grid, block, &args)?;
-    drop(args);
+    if in_quads {
+        let [rows, columns, k] = extents(QUAD);
+        let quads = a.as_part()?.cast::<[T; QUAD]>()?;
+        let (a, b) = (
+            quads.into_arg(),
+            b.as_part()?.cast::<[T; QUAD]>()?.into_arg(),
+        );
+        let args = [
+            a,
+            b,
+            rows,
+            columns,
+            k,
+            out.owned()?.cast_mut::<[T; QUAD]>()?.into_arg(),
+        ];
+        jit.launch(multiply_quads.as_kernel()?, grid, (SIDE * SIDE, 1), &args)?;
+    } else {
+        let [rows, columns, k] = extents(1);
+        let (a, b) = (a.as_part()?.into_arg(), b.as_part()?.into_arg());
+        let args = [a, b, rows, columns, k, out.owned()?.into_arg()];
+        jit.launch(multiply.as_kernel()?, grid, (SIDE, SIDE), &args)?;
+    }
     a.arrays().count_launch();
     Ok(Some(out))
 }

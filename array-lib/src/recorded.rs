@@ -184,7 +184,7 @@ impl<T: Element> Expr<T> {
         for passed in &held {
             args.push(passed.arg()?);
         }
-        Ok(graph.launch(&kernel, fused.blocks(BLOCK), BLOCK, &args)?)
+        Ok(graph.launch(&kernel, fused.grid(), BLOCK, &args)?)
     }
 
     /// Records a fold of all elements in a graph, as [`Expr::reduce`] does it: its result goes to the first element of a

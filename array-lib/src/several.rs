@@ -109,7 +109,7 @@ macro_rules! tuples {
                     for passed in &passed {
                         args.push(Passed::arg(passed)?);
                     }
-                    arrays.jit().launch(&kernel, fused.blocks(BLOCK), BLOCK, &args)?;
+                    arrays.jit().launch(&kernel, fused.grid(), BLOCK, &args)?;
                     arrays.count_launch();
                 }
                 Ok(($(arrays.of($out, fused.shape.clone()),)*))

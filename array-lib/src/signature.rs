@@ -31,8 +31,8 @@ pub(crate) enum Word {
     /// How many dimensions there are in each group, which of these are passed their length, and whether indices have 64
     /// bits.
     Space([usize; 2], [bool; 2], bool),
-    /// Blocks go along rows.
-    ByRows,
+    /// Blocks go along rows; whether the grid says which row.
+    ByRows(bool),
     /// A thread stores several elements, each beside those of its neighbours.
     Several,
     /// A thread stores elements of rows below each other.

@@ -3,6 +3,7 @@
 //! folds, another one has the results.
 
 use kiln_device_stdlib::math::Math;
+use kiln_device_stdlib::number::Signed as _;
 use kiln_jit_core::build::Val;
 use kiln_kernel_macro::KernelType;
 
@@ -33,9 +34,9 @@ fn powers_of<T: Element>() -> ElementFn<(Powers<T>, Powers<T>), Powers<T>> {
     ElementFn::operation("sum_of_powers", |[a, b]: [Val<'_>; 2]| {
         let (x, y) = (a.field("greatest"), b.field("greatest"));
         let is_first = x.ge(y) | x.ne(x);
-        let (greatest, less) = (is_first.select(x, y), is_first.select(y, x));
+        let greatest = is_first.select(x, y);
         let one = x.builder().lit(x.ty(), 1.0);
-        let factor = x.eq(y).select(one, (less - greatest).exp());
+        let factor = x.eq(y).select(one, (-(x - y).abs()).exp());
         let (x_sum, y_sum) = (a.field("sum"), b.field("sum"));
         let (whole, part) = (is_first.select(x_sum, y_sum), is_first.select(y_sum, x_sum));
         let sum = whole + part * factor;
@@ -80,8 +81,10 @@ impl<T: FloatElement> Expr<T> {
         let shares =
             self.clone()
                 .binary::<_, T::Accumulator>(powers.expr(), "softmax", |x, powers| {
-                    let greatest = powers.field("greatest");
-                    (x.cast(greatest.ty()) - greatest).exp() / powers.field("sum")
+                    let (greatest, sum) = (powers.field("greatest"), powers.field("sum"));
+                    // Elements beside each other have one reciprocal.
+                    let share = x.builder().lit(sum.ty(), 1.0) / sum;
+                    (x.cast(greatest.ty()) - greatest).exp() * share
                 });
         Ok(shares.cast())
     }

@@ -17,6 +17,8 @@ mod counting;
 mod fake;
 #[path = "cuda_driver/first.rs"]
 mod first;
+#[path = "cuda_driver/given_up.rs"]
+mod given_up;
 #[path = "cuda_driver/graphs.rs"]
 mod graphs;
 #[path = "held.rs"]

@@ -228,3 +228,50 @@ fn a_vector_is_one_access() -> kiln::Result<()> {
         [("ld.cs.v4.b32", 1), ("st.cs.v4.b32", 1), (".local", 0)],
     )
 }
+
+/// The places of an array that are added to: there and back, the row's number says which way.
+#[device_fn]
+fn add_back_and_forth(a: &[f32; 4], b: &[f32; 4], sums: &mut [[f32; 4]; 4]) {
+    #[unroll]
+    for i in 0..4 {
+        #[unroll]
+        for n in 0..4 {
+            let j = if i % 2 == 0 { n } else { 3 - n };
+            sums[i][j] += a[i] * b[j];
+        }
+    }
+}
+
+#[kernel]
+fn adds_back_and_forth(x: &[f32], y: &mut [f32], n: usize) {
+    let mut sums = [[0.0f32; 4]; 4];
+    for k in 0..n {
+        let (mut a, mut b) = ([0.0f32; 4], [0.0f32; 4]);
+        #[unroll]
+        for i in 0..4 {
+            a[i] = x[k * 8 + i];
+            b[i] = x[k * 8 + 4 + i];
+        }
+        add_back_and_forth(&a, &b, &mut sums);
+    }
+    #[unroll]
+    for i in 0..4 {
+        #[unroll]
+        for j in 0..4 {
+            y[i * 4 + j] = sums[i][j];
+        }
+    }
+}
+
+/// What a condition chooses of unrolled loops' counters is constant once they are unrolled, in the version with checks, too.
+#[test]
+fn an_array_whose_places_are_chosen_is_registers() -> kiln::Result<()> {
+    let options = JitOptions::default().target(Target::Ptx(PtxTarget::for_sm(90)));
+    let jit = Jit::with(Device::cpu(), kiln::hooks::standard(), options);
+    let (x, mut y) = (jit.zeros::<f32>(64)?, jit.zeros::<f32>(16)?);
+    let inspection = jit.inspect(&adds_back_and_forth, args!(&x, &mut y, 8usize))?;
+    let (ptx, ir) = (inspection.ptx()?, inspection.ir());
+    assert!(ir.contains("slice_index unchecked"), "{ir}");
+    assert!(!ptx.contains(".local"), "{ptx}");
+    Ok(())
+}

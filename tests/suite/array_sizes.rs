@@ -2,6 +2,7 @@
 //! all and along dimensions, tiles, selections, sorting, and buffers whose values are not specified.
 
 use expect_test::expect;
+use kiln::core::target::Target;
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -12,6 +13,7 @@ chapter![
     folds_along_each_dimension,
     halves_and_bytes_beside_each_other,
     rows_beside_each_other,
+    more_rows_than_a_grid_has,
     turned_dimensions_in_tiles,
     many_tiles_are_scanned,
     many_tiles_are_sorted,
@@ -33,6 +35,22 @@ fn numbers(count: usize) -> Vec<i64> {
 /// The sum of numbers of 32 bits, which has 64.
 fn total(x: &[i64]) -> i64 {
     x.iter().map(|x| i64::from(*x as i32)).sum()
+}
+
+/// A grid has 65,535 blocks along y. The interpreter would take a minute for so many elements.
+fn more_rows_than_a_grid_has(jit: &Jit) -> Outcome {
+    if matches!(jit.target(), Target::Interpreter) {
+        return Ok(());
+    }
+    let arrays = Arrays::new(jit);
+    let beside = arrays.vector((0..64).collect::<Vec<u32>>())?;
+    for rows in [65_535, 65_536] {
+        let column = arrays.indices(rows).eval()?.reshape((rows, 1))?;
+        let got = (&column * 64 + &beside).eval()?.to_vec()?;
+        let wrong = (0u32..).zip(&got).find(|(n, value)| n != *value);
+        assert_eq!((got.len(), wrong), (rows * 64, None), "{rows}");
+    }
+    Ok(())
 }
 
 /// Of four blocks of a GPU a round has 32,768 elements of 4 bytes.

@@ -117,15 +117,15 @@ impl<'k> Elements<'_, '_, 'k> {
     fn store_rows(&self, row: Val<'k>) {
         let (k, fused) = (self.k, self.fused);
         let (items, rows, wide) = (fused.items, fused.rows, fused.adjacent);
-        // Of several elements of a thread it is known how far they are apart.
-        let block = match items * rows {
-            1 => k.block_dim().x(),
-            _ => k.lit(Type::U32, BLOCK),
+        let (here, of_block) = (k.block_idx().x(), k.lit(Type::U32, BLOCK * items * wide));
+        let (outer, part) = if fused.rows_of_grid {
+            (k.block_idx().y(), here)
+        } else {
+            let blocks = (row + (of_block - 1u32)) / of_block;
+            let outer = here / blocks;
+            (outer, here - outer * blocks)
         };
-        let (here, of_block) = (k.block_idx().x(), block * (items * wide));
-        let blocks = (row + (of_block - 1u32)) / of_block;
-        let outer = here / blocks;
-        let i = (here - outer * blocks) * of_block + k.thread_idx().x() * wide;
+        let i = part * of_block + k.thread_idx().x() * wide;
         let at = |outer: Val<'k>, i: Val<'k>| At::Row(outer, i, outer * row + i);
         if rows > 1 {
             let outer = outer * rows;
@@ -159,7 +159,7 @@ impl<'k> Elements<'_, '_, 'k> {
 
     /// Stores several elements, of which what all need is read before the first is written.
     fn store_at_once(&self, count: u32, at: &dyn Fn(u32) -> At<'k>) {
-        let values: Vec<_> = (0..count).map(|item| self.value_at(at(item))).collect();
+        let values = self.values(count, &|item| (self.places_at(None, 0, at(item)), at(item)));
         for (item, value) in (0..).zip(values) {
             self.put(at(item), value);
         }
@@ -168,8 +168,8 @@ impl<'k> Elements<'_, '_, 'k> {
     /// Stores elements next to each other of a row, which has a multiple of so many.
     fn store_run(&self, at: At<'k>) {
         let places = self.places_at(None, 0, at);
-        let value = |item: u32| self.read(&self.beside(&places, 0, item), at.further(item));
-        let values: Vec<_> = (0..self.fused.adjacent).map(value).collect();
+        let beside = |item: u32| (self.beside(&places, 0, item), at.further(item));
+        let values = self.values(self.fused.adjacent, &beside);
         for (item, value) in (0..).zip(values) {
             self.put(at.further(item), value);
         }
@@ -341,6 +341,49 @@ impl<'k> Elements<'_, '_, 'k> {
         self.moved(to, None, shift).unwrap_or(index)
     }
 
+    /// Elements with indices from one on, one after the other, of an expression of one group.
+    pub(crate) fn run(&self, first: Val<'k>, count: u32) -> Vec<Val<'k>> {
+        self.values(count, &|item| {
+            let at = At::Index(first + self.fused.widened(self.k.lit(Type::U32, item)));
+            (self.places_at(None, 0, at), at)
+        })
+    }
+
+    /// Elements of an index of a group whose operands' elements lie beside each other along a group.
+    pub(crate) fn run_beside(
+        &self,
+        places: &Places<'k>,
+        along: usize,
+        index: Val<'k>,
+    ) -> Vec<Val<'k>> {
+        let beside = |item: u32| (self.beside(places, along, item), At::Index(index));
+        self.values(self.fused.adjacent, &beside)
+    }
+
+    /// Several elements, of which what all need is read before anything is computed of it: accesses beside each other
+    /// become one only where nothing is asked between them, as many functions do.
+    fn values(&self, count: u32, of: &dyn Fn(u32) -> (Places<'k>, At<'k>)) -> Vec<Val<'k>> {
+        let read: Vec<_> = (0..count)
+            .map(|item| {
+                let (places, at) = of(item);
+                let operands: Vec<_> = (0..self.fused.operands.len())
+                    .map(|position| self.read_ahead(&places, at, position))
+                    .collect();
+                (places, at, operands)
+            })
+            .collect();
+        let value = |(places, at, operands): (Places<'k>, At<'k>, Vec<Option<Val<'k>>>)| {
+            self.read_with(&places, at, &|position| operands[position])
+        };
+        read.into_iter().map(value).collect()
+    }
+
+    /// What an element reads of an array.
+    fn read_ahead(&self, places: &Places<'k>, at: At<'k>, position: usize) -> Option<Val<'k>> {
+        let what = self.fused.operands[position].what;
+        matches!(what, What::Buffer(_)).then(|| self.operand(places, at, position))
+    }
+
     /// The element whose operands' elements lie there.
     pub(crate) fn value(&self, places: &Places<'k>, index: Val<'k>) -> Val<'k> {
         self.read(places, At::Index(index))
@@ -357,32 +400,30 @@ impl<'k> Elements<'_, '_, 'k> {
         at: At<'k>,
         known: &dyn Fn(usize) -> Option<Val<'k>>,
     ) -> Val<'k> {
-        let index = at.index();
-        let read = |position: usize| {
-            if let Some(known) = known(position) {
-                return known;
-            }
-            let (operand, param) = (&self.fused.operands[position], &self.params[position]);
-            let place = match operand.access {
-                Access::Linear => index,
-                Access::Own => self.target(at),
-                Access::One | Access::Scalar | Access::Whole => {
-                    self.k.lit(self.fused.index_type(), 0)
-                }
-                Access::Strided(_) => places[position].unwrap_or(index),
-                Access::Coordinate(dim) => self.coordinates(0, at)[dim],
-            };
-            match (operand.what, param.value) {
-                (What::Number(_) | What::Whole(_), Some(value)) => value,
-                (What::Buffer(_), Some(buffer)) => buffer.at(place).get(),
-                _ => place.cast(Type::U32),
-            }
-        };
+        let read =
+            |position: usize| known(position).unwrap_or_else(|| self.operand(places, at, position));
         let value = describe(self.fused.node, &self.fused.order, &read);
         // Of several results the fields were rounded as they were put together.
         match self.more.is_empty() {
             true => value.rounded((self.fused.ty)(self.k)),
             false => value.value,
+        }
+    }
+
+    /// What an operand is for an element.
+    fn operand(&self, places: &Places<'k>, at: At<'k>, position: usize) -> Val<'k> {
+        let (operand, param) = (&self.fused.operands[position], &self.params[position]);
+        let place = match operand.access {
+            Access::Linear => at.index(),
+            Access::Own => self.target(at),
+            Access::One | Access::Scalar | Access::Whole => self.k.lit(self.fused.index_type(), 0),
+            Access::Strided(_) => places[position].unwrap_or(at.index()),
+            Access::Coordinate(dim) => self.coordinates(0, at)[dim],
+        };
+        match (operand.what, param.value) {
+            (What::Number(_) | What::Whole(_), Some(value)) => value,
+            (What::Buffer(_), Some(buffer)) => buffer.at(place).get(),
+            _ => place.cast(Type::U32),
         }
     }
 }

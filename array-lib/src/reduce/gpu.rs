@@ -17,8 +17,8 @@ const WARP: u32 = 32;
 /// How many times a thread reads, at most, before it folds what it has read.
 const DEPTH: u32 = 8;
 
-/// How many nodes of the expression a loop has copies of, as long as it reads twice at once: what takes long to compute is not
-/// waited for memory as often, and each copy takes time to compile.
+/// How many additions a loop has, by what the expression takes, as long as it reads twice at once: what takes long to compute
+/// is not waited for memory as often, and each copy takes time to compile.
 const COPIES: u32 = 256;
 
 /// How many blocks a multiprocessor has of those that fold all elements.
@@ -89,8 +89,8 @@ pub(super) fn plan(
 impl<'k> Fold<'_, '_, '_, 'k> {
     /// How many times a thread reads before it folds what it has read: 2, 4 or [`DEPTH`].
     fn depth(&self) -> u32 {
-        let nodes = self.fused.nodes.clamp(1, COPIES as usize) as u32;
-        let most = COPIES / (nodes * self.fused.adjacent());
+        let weight = self.fused.weight.min(COPIES as usize) as u32;
+        let most = COPIES / (weight * self.fused.adjacent());
         1 << most.clamp(2, DEPTH).ilog2()
     }
 
@@ -177,9 +177,9 @@ impl<'k> Fold<'_, '_, '_, 'k> {
                 let (zero, steps, one) = (number(0), number(DEPTH), number(1));
                 k.for_loop(zero, steps, one, Unroll::By(self.depth()), |step| {
                     let next = first + step * number(BLOCK * wide);
-                    for item in 0..wide {
-                        self.add(self.elements.at(next + number(item)));
-                    }
+                    (self.elements.run(next, wide))
+                        .into_iter()
+                        .for_each(|value| self.add(value));
                 });
             });
         });
@@ -189,11 +189,10 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             count / number(wide),
         );
         let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
-        let unroll = Unroll::By(self.depth().min(DEPTH / 2));
+        let unroll = Unroll::By(self.depth() / 2);
         k.for_loop(first, runs, step, unroll, |run| {
-            for item in 0..wide {
-                self.add(self.elements.at(run * number(wide) + number(item)));
-            }
+            let all = self.elements.run(run * number(wide), wide);
+            all.into_iter().for_each(|value| self.add(value));
         });
         if wide > 1 {
             let last = runs * number(wide) + place;
@@ -207,14 +206,12 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let (k, wide, from) = (self.k, self.fused.adjacent(), from.to_vec());
         let number = |n: u32| self.fused.widened(k.lit(Type::U32, n));
         let runs = self.elements.count(1) / number(wide);
-        let unroll = Unroll::By(self.depth().min(DEPTH / 2));
+        let unroll = Unroll::By((self.depth() / 2).max(2));
         k.for_loop(first, runs, step, unroll, |run| {
             let i = run * number(wide);
             let places = self.elements.places(Some(&from), 1, i);
-            for item in 0..wide {
-                let beside = self.elements.beside(&places, 1, item);
-                self.add(self.elements.value(&beside, i));
-            }
+            let all = self.elements.run_beside(&places, 1, i);
+            all.into_iter().for_each(|value| self.add(value));
         });
     }
 
@@ -268,9 +265,12 @@ impl<'k> Fold<'_, '_, '_, 'k> {
                 Unroll::By(self.depth()),
                 |i| {
                     let places = self.elements.places(Some(&from), 1, i);
-                    for (item, sum) in (0..).zip(&sums) {
-                        let beside = self.elements.beside(&places, 0, item);
-                        let value = self.elements.value(&beside, i);
+                    for (value, sum) in self
+                        .elements
+                        .run_beside(&places, 0, i)
+                        .into_iter()
+                        .zip(&sums)
+                    {
                         sum.set((self.op)(sum.get(), value));
                     }
                 },

@@ -461,7 +461,8 @@ impl Versions<'_> {
         self.never_unroll(others);
     }
 
-    /// The loops whose counters addresses of the thread's own memory are made of.
+    /// The loops whose counters say which address of the thread's own memory it is: by values and variables that it is
+    /// made of, by conditions that choose these, and by how far other such loops count.
     fn counters_of_own_memory(&self, inside: &Inside) -> HashSet<Inst> {
         let (mut loops, mut seen) = (HashSet::new(), HashSet::new());
         let mut open: Vec<Inst> = inside.insts().filter(|&inst| self.is_own(inst)).collect();
@@ -470,13 +471,57 @@ impl Versions<'_> {
                 continue;
             }
             let data = &self.function.insts[inst].data;
-            data.for_each_operand(|operand| match self.function.values[operand].def {
-                ValueDef::Index(the_loop) => drop(loops.insert(the_loop)),
-                ValueDef::Inst(inst) => open.push(inst),
-                ValueDef::Param(_) => {}
-            });
+            // What is read from memory no loop makes constant.
+            if matches!(data, InstData::Load { .. }) {
+                continue;
+            }
+            let mut made_of = self.set_by(data, inside);
+            data.for_each_operand(|operand| made_of.push(operand));
+            for value in made_of {
+                match self.function.values[value].def {
+                    ValueDef::Index(the_loop) if !self.counts_as_passed(the_loop) => {
+                        loops.insert(the_loop);
+                        open.push(the_loop);
+                    }
+                    ValueDef::Inst(inst) => open.push(inst),
+                    ValueDef::Index(_) | ValueDef::Param(_) => {}
+                }
+            }
         }
         loops
+    }
+
+    /// Whether a loop counts as far as a parameter says, so that it is never unrolled as a whole.
+    fn counts_as_passed(&self, the_loop: Inst) -> bool {
+        let mut is_passed = false;
+        self.function.insts[the_loop]
+            .data
+            .for_each_operand(|bound| {
+                is_passed |= matches!(self.function.values[bound].def, ValueDef::Param(_));
+            });
+        is_passed
+    }
+
+    /// What a variable that this reads is set to inside, and what is asked before that.
+    fn set_by(&self, data: &InstData, inside: &Inside) -> Vec<Value> {
+        let InstData::VarGet(read) = data else {
+            return Vec::new();
+        };
+        let set_by = |inst: Inst| match &self.function.insts[inst].data {
+            InstData::VarSet(var, value) if var == read => Some(*value),
+            _ => None,
+        };
+        let is_set = |inst: Inst| {
+            let within = Inside::of(self.function, inst);
+            within.insts().any(|inst| set_by(inst).is_some())
+        };
+        let found = inside
+            .insts()
+            .filter_map(|inst| match &self.function.insts[inst].data {
+                InstData::If { cond, .. } if is_set(inst) => Some(*cond),
+                _ => set_by(inst),
+            });
+        found.collect()
     }
 
     /// Whether an instruction gives an address of the thread's own memory.

@@ -21,7 +21,8 @@ use super::device::DeviceInfo;
 use super::driver::Driver;
 use super::error::{DriverError, PoisonCause};
 use super::fault_channel::FaultBuffers;
-use super::first::FirstBuffers;
+use super::first::FIRST;
+use super::given_up::GivenUp;
 use super::memory::Allocations;
 use super::pool::Pool;
 use super::recent::RecentLaunches;
@@ -48,7 +49,9 @@ pub struct CudaContext {
     was_reset: AtomicBool,
     pub(super) allocations: Mutex<Allocations>,
     pub(super) pool: Option<Pool>,
-    pub(super) first: Mutex<FirstBuffers>,
+    /// How many of the first buffers may still be allocated.
+    pub(super) first_left: AtomicUsize,
+    pub(super) given_up: Mutex<GivenUp>,
     /// Bytes of pinned memory that copies can use.
     pub(super) pinned: AtomicUsize,
     pub(super) recent: RecentLaunches,
@@ -122,7 +125,8 @@ impl CudaContext {
             was_reset: AtomicBool::new(false),
             allocations: Mutex::default(),
             pool: None,
-            first: Mutex::default(),
+            first_left: AtomicUsize::new(FIRST),
+            given_up: Mutex::default(),
             pinned: AtomicUsize::new(0),
             recent: RecentLaunches::default(),
             has_streams: AtomicBool::new(false),
@@ -174,14 +178,14 @@ impl CudaContext {
     pub fn synchronize(&self) -> Result<(), DriverError> {
         // A child of the process takes no lock.
         self.enter_at_once()?;
-        let given_up = self.first.lock().turns();
+        let turns = self.given_up.lock().turns();
         self.wait_within_limit("cuCtxSynchronize", || self.is_work_done())?;
         let table = self.enter()?;
         // SAFETY: the context is current.
         let code = unsafe { (table.cuCtxSynchronize)() };
         self.check("cuCtxSynchronize", code)?;
         self.recent.clear();
-        self.free_first(given_up);
+        self.free_first(turns);
         Ok(())
     }
 
@@ -193,15 +197,22 @@ impl CudaContext {
         self.enter_at_once().map(drop)
     }
 
+    /// Refuses a poisoned context, and a child of the process that opened the driver, which takes no lock.
+    #[inline]
+    pub(super) fn admits(&self) -> Result<(), DriverError> {
+        self.is_well()?;
+        match self.process.is_parent() {
+            true => Err(self.forked()),
+            false => Ok(()),
+        }
+    }
+
     /// Refuses a poisoned context; otherwise makes it current and gives the entry points. For launches and events; what
     /// else is asked of the driver is asked behind [`CudaContext::enter`].
     #[inline]
     pub(super) fn enter_at_once(&self) -> Result<&'static Table, DriverError> {
+        self.admits()?;
         let table = &self.driver.table;
-        self.is_well()?;
-        if self.process.is_parent() {
-            return Err(self.forked());
-        }
         // Reading the current context is a read of thread-local memory in the driver, cheaper than
         // setting it; and other code of the thread may change it, so it is read each time.
         let mut current: sys::CUcontext = ptr::null_mut();

@@ -29,33 +29,80 @@ pub struct MemoryInfo {
     pub total: u64,
 }
 
+/// Where memory comes from, by which it is freed.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    /// `cuMemAlloc`, or other code.
+    Plain,
+    /// `cuMemAlloc`, as one of the context's first buffers.
+    First,
+    /// The context's pool.
+    Pool,
+}
+
+/// An allocation, but for its address.
+#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+pub(super) struct Allocation {
+    pub(super) bytes: u64,
+    pub(super) origin: Origin,
+}
+
 /// The live allocations of a context.
 #[derive(Default)]
 pub(super) struct Allocations {
-    /// First address, length in bytes.
-    by_address: BTreeMap<u64, u64>,
+    by_address: BTreeMap<u64, Allocation>,
     /// The bytes of all that are live, and the most that these had.
     used: u64,
     peak: u64,
+    /// The bytes of those that are of the pool.
+    pooled: u64,
 }
 
 impl Allocations {
-    pub(super) fn insert(&mut self, address: u64, bytes: u64) {
-        self.by_address.insert(address, bytes);
-        self.used += bytes;
+    pub(super) fn insert(&mut self, address: u64, allocation: Allocation) {
+        self.by_address.insert(address, allocation);
+        self.used += allocation.bytes;
         self.peak = self.peak.max(self.used);
+        self.pooled += allocation.pooled();
     }
 
-    pub(super) fn remove(&mut self, address: u64) -> Option<u64> {
-        let bytes = self.by_address.remove(&address)?;
-        self.used -= bytes;
-        Some(bytes)
+    pub(super) fn remove(&mut self, address: u64) -> Option<Allocation> {
+        let allocation = self.by_address.remove(&address)?;
+        self.used -= allocation.bytes;
+        self.pooled -= allocation.pooled();
+        Some(allocation)
     }
 
-    /// The last that begins at an address or before it.
+    /// Removes an allocation whose origin this says.
+    pub(super) fn remove_of(
+        &mut self,
+        address: u64,
+        is: impl FnOnce(Origin) -> bool,
+    ) -> Option<Allocation> {
+        let allocation = self.by_address.get(&address)?;
+        is(allocation.origin)
+            .then(|| self.remove(address))
+            .flatten()
+    }
+
+    /// The last that begins at an address or before it: its first address, and its length in bytes.
     pub(super) fn at_or_before(&self, address: u64) -> Option<(u64, u64)> {
         let found = self.by_address.range(..=address).next_back();
-        found.map(|(start, bytes)| (*start, *bytes))
+        found.map(|(start, allocation)| (*start, allocation.bytes))
+    }
+}
+
+impl Allocation {
+    pub(super) fn plain(bytes: u64) -> Allocation {
+        let origin = Origin::Plain;
+        Allocation { bytes, origin }
+    }
+
+    fn pooled(&self) -> u64 {
+        match self.origin {
+            Origin::Pool => self.bytes,
+            Origin::Plain | Origin::First => 0,
+        }
     }
 }
 
@@ -72,6 +119,11 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::OutOfMemory`] with what was free; [`DriverError::Poisoned`].
     pub fn alloc(&self, bytes: u64) -> Result<u64, DriverError> {
+        self.alloc_plain(bytes, Origin::Plain)
+    }
+
+    /// [`CudaContext::alloc`], of a buffer that is freed as this says.
+    pub(super) fn alloc_plain(&self, bytes: u64, origin: Origin) -> Result<u64, DriverError> {
         let table = self.enter()?;
         if bytes == 0 {
             return Ok(0);
@@ -86,7 +138,8 @@ impl CudaContext {
             return Err(self.out_of_memory("cuMemAlloc", bytes));
         }
         self.check("cuMemAlloc", code)?;
-        self.allocations.lock().insert(address, bytes);
+        let allocation = Allocation { bytes, origin };
+        self.allocations.lock().insert(address, allocation);
         Ok(address)
     }
 
@@ -98,14 +151,12 @@ impl CudaContext {
     /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation;
     /// [`DriverError::Poisoned`], after which the memory is gone with the process.
     pub fn free(&self, address: u64) -> Result<(), DriverError> {
+        self.admits()?;
+        if address == 0 || self.free_in_order(address, StreamHandle::DEFAULT)? {
+            return Ok(());
+        }
         let table = self.enter()?;
-        if address == 0 {
-            return Ok(());
-        }
-        if self.free_in_order(address, StreamHandle::DEFAULT)? {
-            return Ok(());
-        }
-        let Some(bytes) = self.allocations.lock().remove(address) else {
+        let Some(allocation) = self.allocations.lock().remove(address) else {
             return Err(DriverError::InvalidAddress {
                 call: "cuMemFree",
                 address,
@@ -113,13 +164,13 @@ impl CudaContext {
             });
         };
         if !self.may_free() {
-            self.keep(address, bytes);
+            self.keep(address, allocation.bytes);
             return Ok(());
         }
         // SAFETY: it was a live allocation, and is no longer listed, so nobody frees it twice.
         let code = unsafe { (table.cuMemFree_v2)(address) };
         if code != 0 {
-            self.allocations.lock().insert(address, bytes);
+            self.allocations.lock().insert(address, allocation);
         }
         self.check("cuMemFree", code)
     }
@@ -294,15 +345,12 @@ impl CudaContext {
 
     /// What the context's buffers have of the device's memory, and what its pool keeps.
     pub fn memory_stats(&self) -> MemoryStats {
-        let (used, peak) = {
+        let (used, peak, in_use) = {
             let allocations = self.allocations.lock();
-            (allocations.used, allocations.peak)
+            (allocations.used, allocations.peak, allocations.pooled)
         };
-        let pooled = match (self.pool_bytes(), self.pooled_use()) {
-            (Some(held), in_use) => held.saturating_sub(in_use),
-            (None, _) => 0,
-        };
-        let pooled = pooled + self.first.lock().given_up();
+        let pooled = self.pool_bytes().unwrap_or(0).saturating_sub(in_use);
+        let pooled = pooled + self.given_up.lock().plain_bytes();
         MemoryStats { used, peak, pooled }
     }
 

@@ -41,6 +41,7 @@ mod driver;
 mod error;
 mod fault_channel;
 mod first;
+mod given_up;
 mod graph;
 mod launch;
 mod memory;

@@ -4,18 +4,17 @@
 //! `cuMemFree` waits for the device, and `cuMemAlloc` maps memory anew. A pool does neither: what is freed stays mapped
 //! for later allocations, and is theirs behind the work that the stream had when it was freed. Each context has a pool
 //! of its own, so that what other code does with the device's default pool is nobody's business here. A context's first
-//! buffers are not of it (`first.rs`).
+//! buffers are not of it (`first.rs`), and small ones go by it only when they are used again (`given_up.rs`).
 
-use std::collections::HashMap;
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use cudarc::driver::sys::{self, CUmemPool_attribute as Attribute};
-use parking_lot::Mutex;
 
 use super::context::CudaContext;
 use super::error::DriverError;
-use super::memory::in_words;
+use super::memory::{Allocation, Origin, in_words};
 use super::stream::StreamHandle;
 use super::table::{Code, Table};
 
@@ -52,8 +51,8 @@ impl Entries {
 pub(super) struct Pool {
     entries: Entries,
     handle: sys::CUmemoryPool,
-    /// The live allocations that are of the pool: address, length in bytes.
-    live: Mutex<HashMap<u64, u64>>,
+    /// Whether the program has said how much of what is freed is kept.
+    is_limited: AtomicBool,
 }
 
 impl CudaContext {
@@ -85,7 +84,7 @@ impl CudaContext {
         self.pool = Some(Pool {
             entries,
             handle,
-            live: Mutex::default(),
+            is_limited: AtomicBool::new(false),
         });
         // What is freed is kept, unless the program says how much.
         self.set_pool_limit(u64::MAX)
@@ -119,7 +118,18 @@ impl CudaContext {
         let attribute = Attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
         // SAFETY: the pool is there, and the attribute is a number of 64 bits.
         let code = unsafe { (pool.entries.set)(pool.handle, attribute, (&raw mut bytes).cast()) };
-        self.check("cuMemPoolSetAttribute", code)
+        self.check("cuMemPoolSetAttribute", code)?;
+        pool.is_limited.store(bytes < u64::MAX, Relaxed);
+        if bytes < u64::MAX {
+            self.give_back();
+        }
+        Ok(())
+    }
+
+    /// Whether all is kept that is freed.
+    pub(super) fn keeps_all(&self) -> bool {
+        let pool = self.pool.as_ref();
+        pool.is_some_and(|pool| !pool.is_limited.load(Relaxed))
     }
 
     /// Gives the memory that the pool keeps back to the device, as far as the work is done that used it.
@@ -132,6 +142,7 @@ impl CudaContext {
             return Ok(());
         };
         self.free_given_up();
+        self.give_back();
         // SAFETY: the pool is there.
         let code = unsafe { (pool.entries.trim)(pool.handle, 0) };
         self.check("cuMemPoolTrimTo", code)
@@ -173,9 +184,13 @@ impl CudaContext {
         let (Some(pool), 1..) = (&self.pool, bytes) else {
             return self.alloc(bytes);
         };
-        let _entered = self.enter()?;
-        if let Some(address) = self.alloc_first(bytes, stream)? {
+        self.admits()?;
+        if let Some(address) = self.alloc_again(bytes, stream) {
             return Ok(address);
+        }
+        let _entered = self.enter()?;
+        if self.may_allocate_first() {
+            return self.alloc_plain(bytes, Origin::First);
         }
         const CALL: &str = "cuMemAllocFromPoolAsync";
         let Some(size) = in_words(bytes) else {
@@ -188,8 +203,9 @@ impl CudaContext {
             return Err(self.out_of_memory(CALL, bytes));
         }
         self.check(CALL, code)?;
-        pool.live.lock().insert(address, bytes);
-        self.allocations.lock().insert(address, bytes);
+        let origin = Origin::Pool;
+        let allocation = Allocation { bytes, origin };
+        self.allocations.lock().insert(address, allocation);
         Ok(address)
     }
 
@@ -203,7 +219,15 @@ impl CudaContext {
         address: u64,
         stream: StreamHandle,
     ) -> Result<bool, DriverError> {
-        Ok(self.free_pooled(address, stream)? || self.give_up_first(address, stream))
+        self.admits()?;
+        let is_ordered = |origin| origin != Origin::Plain;
+        let Some(allocation) = self.allocations.lock().remove_of(address, is_ordered) else {
+            return Ok(false);
+        };
+        if !self.give_up(address, allocation, stream) {
+            self.free_listed(address, allocation, stream)?;
+        }
+        Ok(true)
     }
 
     /// Frees memory of the pool behind the work that a stream has, without waiting. Whether it is of the pool.
@@ -215,33 +239,42 @@ impl CudaContext {
         address: u64,
         stream: StreamHandle,
     ) -> Result<bool, DriverError> {
+        self.admits()?;
+        let is_pooled = |origin| origin == Origin::Pool;
+        let Some(allocation) = self.allocations.lock().remove_of(address, is_pooled) else {
+            return Ok(false);
+        };
+        self.free_listed(address, allocation, stream)?;
+        Ok(true)
+    }
+
+    /// Frees memory of the pool that was listed until now, and is again where the driver refuses.
+    fn free_listed(
+        &self,
+        address: u64,
+        allocation: Allocation,
+        stream: StreamHandle,
+    ) -> Result<(), DriverError> {
+        let freed = self.free_to_pool(address, stream);
+        if freed.is_err() {
+            self.allocations.lock().insert(address, allocation);
+        }
+        freed
+    }
+
+    /// Gives memory that nothing lists back to the pool, behind the work of a stream.
+    pub(super) fn free_to_pool(
+        &self,
+        address: u64,
+        stream: StreamHandle,
+    ) -> Result<(), DriverError> {
         let _entered = self.enter()?;
         let Some(pool) = &self.pool else {
-            return Ok(false);
+            return Ok(());
         };
-        let Some(bytes) = self.forget_pooled(address) else {
-            return Ok(false);
-        };
-        self.allocations.lock().remove(address);
         // SAFETY: it was a live allocation of the pool, and is no longer listed, so nobody frees it twice. Whoever frees
-        // it has ordered the stream behind its uses.
+        // it has ordered the stream, which is there, behind its uses.
         let code = unsafe { (pool.entries.free)(address, stream.0) };
-        if code == 0 {
-            return Ok(true);
-        }
-        pool.live.lock().insert(address, bytes);
-        self.allocations.lock().insert(address, bytes);
-        self.check("cuMemFreeAsync", code).map(|()| true)
-    }
-
-    /// Forgets that an allocation is of the pool: its length, if it was.
-    pub(super) fn forget_pooled(&self, address: u64) -> Option<u64> {
-        self.pool.as_ref()?.live.lock().remove(&address)
-    }
-
-    /// The bytes of live allocations that are of the pool.
-    pub(super) fn pooled_use(&self) -> u64 {
-        let pool = self.pool.as_ref();
-        pool.map_or(0, |pool| pool.live.lock().values().sum())
+        self.check("cuMemFreeAsync", code)
     }
 }

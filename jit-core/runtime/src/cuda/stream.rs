@@ -412,6 +412,7 @@ impl Drop for CudaStream {
             if self.is_lent {
                 return;
             }
+            self.context.give_back_of(StreamHandle(handle));
             self.context.release("cuStreamDestroy", |table| {
                 // SAFETY: created once, destroyed once.
                 unsafe { (table.cuStreamDestroy_v2)(handle) }

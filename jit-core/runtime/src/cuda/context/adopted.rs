@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use super::{CudaContext, device_of};
 use crate::cuda::driver::Driver;
 use crate::cuda::error::DriverError;
+use crate::cuda::memory::Allocation;
 
 /// How many contexts have been adopted.
 static ADOPTED: AtomicU32 = AtomicU32::new(0);
@@ -62,7 +63,7 @@ impl CudaContext {
                 bytes,
             });
         }
-        allocations.insert(address, bytes);
+        allocations.insert(address, Allocation::plain(bytes));
         Ok(())
     }
 
@@ -71,15 +72,9 @@ impl CudaContext {
     /// # Errors
     /// [`DriverError::InvalidAddress`] when it is not the start of a live allocation.
     pub fn give_up_memory(&self, address: u64) -> Result<(), DriverError> {
-        // Not held below: who gives up a first buffer takes the locks the other way round.
-        let known = self.allocations.lock().remove(address);
-        match known {
-            Some(_) => {
-                // `cuMemFree` takes memory of a pool, too.
-                self.forget_pooled(address);
-                self.first.lock().forget(address);
-                Ok(())
-            }
+        // `cuMemFree` takes memory of a pool, too.
+        match self.allocations.lock().remove(address) {
+            Some(_) => Ok(()),
             None => Err(DriverError::InvalidAddress {
                 call: "give_up_memory",
                 address,
