@@ -33,3 +33,4 @@ mod safe_code;
 mod search;
 mod staged;
 mod static_assertions;
+mod warps;

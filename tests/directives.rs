@@ -181,7 +181,7 @@ refused! {
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/directives.rs:180:9: `loop_partition` has no clause: write `over_tblock`, `over_thread` or both"];
+    }, expect!["tests/directives.rs:180:9: `loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both"];
 
     a_partition_without_a_loop, [2], [32], |x, _y, _n| {
         marks::partition(1, 1);
@@ -219,7 +219,7 @@ refused! {
                 x[i] = 1;
             }
         }
-    }, expect!["tests/directives.rs:218:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause `over_thread` away"];
+    }, expect!["tests/directives.rs:218:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause for threads away"];
 
     singular_with_else, [2], [32], |x, _y, _n| {
         if marks::singular() {
@@ -399,9 +399,9 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
         ],
     );
     refuse(
-        "tblock(2) thread(4) loop 0: over_warp",
+        "tblock(2) thread(4) loop 0: over_cluster",
         expect![
-            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))

@@ -62,6 +62,32 @@ pub enum DirectiveError {
         /// How many the grid has.
         dims: usize,
     },
+    /// A loop that is distributed over warps, or over their lanes, of blocks that do not have whole ones.
+    #[error("{}", error_text!(
+        "{place}: the loop is distributed over {what}, which are of 32 neighbouring threads each, and a block has {threads} threads \
+         along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"
+    ))]
+    Warps {
+        /// Where the loop is.
+        place: String,
+        /// Over what: warps, or lanes.
+        what: &'static str,
+        /// How many threads there are along the last dimension.
+        threads: u32,
+    },
+    /// A loop that is distributed over threads over which one around it is.
+    #[error("{}", error_text!(
+        "{place}: the loop is distributed over {what}, and a loop around it over {by}, which are the same threads: take one of \
+         the clauses away"
+    ))]
+    Taken {
+        /// Where the loop is.
+        place: String,
+        /// Over what.
+        what: &'static str,
+        /// Over what a loop around it is.
+        by: &'static str,
+    },
     /// A virtual grid that no device has.
     #[error("{}", error_text!("{dims}: {problem}"))]
     Grid {

@@ -11,6 +11,7 @@
 //! | `program` | a region, and what its marks say |
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
+//! | `along` | dimensions of blocks, warps and lanes that loops go over |
 //! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
 //! | `transform`, `interchange`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
@@ -38,6 +39,7 @@
 
 mod accesses;
 mod affine;
+mod along;
 mod apply;
 mod arrays;
 mod banks;
@@ -82,7 +84,7 @@ pub use guidance::{AccessCost, Guidance, Occupancy, SectionCost};
 pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;
-pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+pub use schedule::{LoopSchedule, OverBlocks, OverThreads, Partition, Schedule, Slices};
 pub use search::{Budget, Found, Trial};
 pub use section::Section;
 

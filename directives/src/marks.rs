@@ -24,6 +24,22 @@ pub const BLOCK: u32 = 1;
 /// What a loop has as its first number whose iterations go to blocks in turn.
 pub const CYCLIC: u32 = 2;
 
+/// What a loop without a clause for threads has as its second number.
+pub const NOT_OVER_THREADS: u32 = 0;
+/// What a loop has as its second number that goes over the threads of a dimension.
+pub const THREADS: u32 = 1;
+/// What a loop has as its second number that goes over warps.
+pub const WARPS: u32 = 2;
+/// What a loop has as its second number that goes over the lanes of a warp.
+pub const LANES: u32 = 3;
+
+fn over_threads(number: Option<i128>) -> Result<(), String> {
+    match number {
+        Some(0..=3) => Ok(()),
+        _ => Err("a literal 0, 1, 2 or 3, for a clause".to_owned()),
+    }
+}
+
 fn clause(number: Option<i128>) -> Result<(), String> {
     match number {
         Some(0..=2) => Ok(()),
@@ -49,10 +65,10 @@ fn left_in() -> ! {
 }
 
 kiln_device_stdlib::intrinsic! {
-    /// The iterations of the next loop are distributed: over blocks by the first number, over the threads of a block
-    /// if the second is 1.
+    /// The iterations of the next loop are distributed: over blocks by the first number ([`NOT_OVER_BLOCKS`], [`BLOCK`] or
+    /// [`CYCLIC`]), over the threads of a block by the second ([`NOT_OVER_THREADS`], [`THREADS`], [`WARPS`] or [`LANES`]).
     pub fn partition(blocks: u32, threads: u32)
-        where blocks is clause, threads is clause
+        where blocks is clause, threads is over_threads
     {
         let _ = (blocks, threads);
         left_in()

@@ -9,7 +9,7 @@ use kiln_jit_core::ir::{
 
 use crate::error::DirectiveError;
 use crate::marks;
-use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+use crate::schedule::{LoopSchedule, OverBlocks, OverThreads, Partition, Schedule, Slices};
 
 /// A kernel region as a sequential program: a module whose only kernel does, executed by one thread, what the region
 /// does, and what the directives in it say.
@@ -325,15 +325,21 @@ impl Program {
             Some(Some(marks::CYCLIC)) => Some(OverBlocks::Cyclic),
             _ => return Err(self.placement(at, "the clauses of the mark are literals 0, 1 or 2")),
         };
+        let over_threads = match numbers.get(1) {
+            Some(Some(marks::THREADS)) => Some(OverThreads::Threads),
+            Some(Some(marks::WARPS)) => Some(OverThreads::Warps),
+            Some(Some(marks::LANES)) => Some(OverThreads::Lanes),
+            _ => None,
+        };
         let partition = Partition {
             over_blocks,
-            over_threads: numbers.get(1) == Some(&Some(1)),
+            over_threads,
         };
         match partition.is_some() {
             true => Ok(partition),
             false => Err(self.placement(
                 at,
-                "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
+                "`loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both",
             )),
         }
     }

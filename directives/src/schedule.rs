@@ -22,20 +22,32 @@ pub enum OverBlocks {
     Cyclic,
 }
 
+/// How iterations are distributed over the threads of a block.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum OverThreads {
+    /// Over the threads along a dimension of the block.
+    Threads,
+    /// Over the warps along the last dimension, which are 32 neighbouring threads each: all lanes of a warp execute its
+    /// iterations.
+    Warps,
+    /// Over the 32 lanes of a warp: all warps execute all iterations, each lane those of its own.
+    Lanes,
+}
+
 /// How the iterations of a loop are distributed. Over threads they always are in turn: thread `t` has, of the share
-/// of its block, iterations `t`, `t + T`, `t + 2 * T` and so on.
+/// of its block, iterations `t`, `t + T`, `t + 2 * T` and so on. So have warps, and lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Partition {
     /// Over blocks, if at all; otherwise every block executes all iterations.
     pub over_blocks: Option<OverBlocks>,
-    /// Over the threads of a block; otherwise every thread executes all iterations of its block.
-    pub over_threads: bool,
+    /// Over the threads of a block, if at all; otherwise every thread executes all iterations of its block.
+    pub over_threads: Option<OverThreads>,
 }
 
 impl Partition {
     /// Whether the loop is distributed at all.
     pub fn is_some(self) -> bool {
-        self.over_blocks.is_some() || self.over_threads
+        self.over_blocks.is_some() || self.over_threads.is_some()
     }
 }
 
@@ -46,8 +58,13 @@ impl fmt::Display for Partition {
             Some(OverBlocks::Cyclic) => "over_tblock(CYCLIC)",
             None => "",
         };
-        let threads = if self.over_threads { "over_thread" } else { "" };
-        let both = self.over_blocks.is_some() && self.over_threads;
+        let threads = match self.over_threads {
+            Some(OverThreads::Threads) => "over_thread",
+            Some(OverThreads::Warps) => "over_warp",
+            Some(OverThreads::Lanes) => "over_lane",
+            None => "",
+        };
+        let both = self.over_blocks.is_some() && self.over_threads.is_some();
         write!(f, "{blocks}{}{threads}", if both { " " } else { "" })?;
         match self.is_some() {
             true => Ok(()),
@@ -229,8 +246,36 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
     }
 }
 
-/// Reads a clause that has a slice's numbers or transforms the loop.
+/// What a loop's part of a schedule has.
+const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+
+/// Reads a clause.
 fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
+    let (over_blocks, over_threads) = match clause {
+        "over_tblock(BLOCK)" => (Some(OverBlocks::Block), None),
+        "over_tblock(CYCLIC)" => (Some(OverBlocks::Cyclic), None),
+        "over_thread" => (None, Some(OverThreads::Threads)),
+        "over_warp" => (None, Some(OverThreads::Warps)),
+        "over_lane" => (None, Some(OverThreads::Lanes)),
+        "independent" => {
+            held.independent = true;
+            return Some(());
+        }
+        "nopad" => {
+            held.unpadded = true;
+            return Some(());
+        }
+        "sequential" => return Some(()),
+        _ => return read_transformation(clause, held),
+    };
+    let partition = &mut held.partition;
+    partition.over_blocks = over_blocks.or(partition.over_blocks);
+    partition.over_threads = over_threads.or(partition.over_threads);
+    Some(())
+}
+
+/// Reads a clause that has a slice's numbers or transforms the loop.
+fn read_transformation(clause: &str, held: &mut LoopSchedule) -> Option<()> {
     let number = |name: &str| {
         let rest = clause.strip_prefix(name)?.strip_prefix('(')?;
         rest.strip_suffix(')')?.trim().parse().ok()
@@ -294,18 +339,7 @@ impl FromStr for Schedule {
                 .ok_or_else(|| wrong(part, "the loops in order, `loop 0: ..; loop 1: ..`"))?;
             let mut held = LoopSchedule::default();
             for clause in clauses.split_whitespace() {
-                match clause {
-                    "over_tblock(BLOCK)" => held.partition.over_blocks = Some(OverBlocks::Block),
-                    "over_tblock(CYCLIC)" => held.partition.over_blocks = Some(OverBlocks::Cyclic),
-                    "over_thread" => held.partition.over_threads = true,
-                    "independent" => held.independent = true,
-                    "nopad" => held.unpadded = true,
-                    "sequential" => {}
-                    _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
-                        read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
-                    }
-                }
+                read_clause(clause, &mut held).ok_or_else(|| wrong(clause, CLAUSES))?;
             }
             schedule.loops.push(held);
         }

@@ -453,7 +453,7 @@ fn place_in(emit: &mut Emit<'_>, (grid, numbers): Places<'_>, tile: &Tile, read:
         number += (place.number - dim.first) * pitch;
         for term in &place.terms {
             let mut part = match term.ranging {
-                Ranging::Thread(level) => grid.threads[level].index,
+                Ranging::Thread(along) => grid.thread(along).index,
                 Ranging::Copy(inst) => numbers[&inst],
                 Ranging::Turn { inst, step } => turn(emit, inst, step),
             };

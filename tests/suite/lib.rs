@@ -44,6 +44,7 @@ pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
 mod directives_shared;
+mod directives_warps;
 mod extensions;
 mod faults;
 pub mod files;
@@ -174,6 +175,7 @@ pub fn cases() -> Vec<Case> {
         directives_random::CASES,
         directives_reductions::CASES,
         directives_shared::CASES,
+        directives_warps::CASES,
         memory::CASES,
         memory_model::CASES,
         named_barriers::CASES,

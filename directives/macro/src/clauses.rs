@@ -28,9 +28,9 @@ pub(crate) struct Grid {
 /// How a loop is distributed.
 #[derive(Default)]
 pub(crate) struct Partition {
-    /// As `marks::partition` takes it.
+    /// Both as `marks::partition` takes them.
     blocks: u32,
-    threads: bool,
+    threads: u32,
     independent: bool,
     /// Slices that the loop reduces.
     pub(crate) reduction: Vec<Ident>,
@@ -39,9 +39,31 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
+    /// Takes what a loop is distributed over within a block.
+    fn over(&mut self, input: ParseStream<'_>, name: &Ident) -> Result<()> {
+        if input.peek(syn::token::Paren) {
+            let message = format!(
+                "`{name}` takes nothing: how many threads there are is said by `thread(..)` of the region"
+            );
+            return Err(Error::new_spanned(name, message));
+        }
+        let threads = match name.to_string().as_str() {
+            "over_thread" => 1,
+            "over_warp" => 2,
+            _ => 3,
+        };
+        match std::mem::replace(&mut self.threads, threads) {
+            before if before == 0 || before == threads => Ok(()),
+            _ => {
+                let message = "a loop has one of `over_thread`, `over_warp` and `over_lane`: the lanes of all warps are the threads";
+                Err(Error::new_spanned(name, message))
+            }
+        }
+    }
+
     /// The marks before the loop.
     pub(crate) fn marks(&self) -> TokenStream {
-        let (blocks, threads) = (self.blocks, u32::from(self.threads));
+        let (blocks, threads) = (self.blocks, self.threads);
         let independent = self
             .independent
             .then(|| quote!(::kiln::directives::marks::independent();));
@@ -393,11 +415,9 @@ impl Parse for Partition {
                 let name: Ident = input.parse()?;
                 match name.to_string().as_str() {
                     "over_tblock" => partition.blocks = blocks(input)?,
-                    "over_thread" if input.peek(syn::token::Paren) => {
-                        let message = "`over_thread` takes nothing: how many threads there are is said by `thread(..)` of the region";
-                        return Err(Error::new_spanned(name, message));
+                    "over_thread" | "over_warp" | "over_lane" => {
+                        partition.over(input, &name)?;
                     }
-                    "over_thread" => partition.threads = true,
                     "reduction" => partition.reduction.extend(reduction(input, &name)?),
                     "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
                     "independent" => {
@@ -406,7 +426,7 @@ impl Parse for Partition {
                     }
                     _ => {
                         let message = "`loop_partition` has the clauses `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, \
-                                       `over_thread`, `coarsen(n)`, `reduction(a)` and `unsafe(independent)`";
+                                       `over_thread`, `over_warp`, `over_lane`, `coarsen(n)`, `reduction(a)` and `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                 }
@@ -416,18 +436,18 @@ impl Parse for Partition {
             }
         }
         if let Some((count, name)) = coarsened {
-            if !partition.threads {
-                let message = "`coarsen` gives a thread several iterations at a time, of a loop with `over_thread`; other loops \
-                               have `#[loop_transform(unroll_and_jam(n))]`";
+            if partition.threads == 0 {
+                let message = "`coarsen` gives a thread several iterations at a time, of a loop with `over_thread`, `over_warp` or \
+                               `over_lane`; other loops have `#[loop_transform(unroll_and_jam(n))]`";
                 return Err(Error::new_spanned(name, message));
             }
             partition.coarsen = Some(count);
         }
-        match partition.blocks > 0 || partition.threads {
+        match partition.blocks > 0 || partition.threads > 0 {
             true => Ok(partition),
             false => Err(Error::new(
                 input.span(),
-                "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
+                "`loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both",
             )),
         }
     }
