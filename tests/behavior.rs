@@ -28,6 +28,7 @@ mod math_rows;
 mod memory_model;
 mod nvcc;
 mod pipeline;
+mod private;
 mod rows;
 mod safe_code;
 mod search;

@@ -401,7 +401,7 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
     refuse(
         "tblock(2) thread(4) loop 0: over_cluster",
         expect![
-            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -608,7 +608,7 @@ refused! {
         for i in 0..n {
             y[i] = part[i % 8];
         }
-    }, expect!["tests/directives.rs:607:9: `shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it"];
+    }, expect!["tests/directives.rs:607:9: `shared`, `reduction` and `privatize` take slices that are parameters of the region: name the slice itself, not a part of it"];
 
     staged_without_a_loop, [1], [32], |x, y, _n| {
         marks::shared(x.len() as u32);
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))
@@ -642,7 +642,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
         k.for_loop(0u32, 4u32, 1u32, Unroll::Auto, |_| {});
     });
     let refused = read(many).expect_err("it has too many").to_string();
-    expect!["tests/directives.rs:641:9: `shared` and `reduction` take the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
+    expect!["tests/directives.rs:641:9: `shared`, `reduction` and `privatize` take the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
     Ok(())
 }
 

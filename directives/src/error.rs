@@ -200,17 +200,32 @@ pub enum DirectiveError {
         /// How many elements the slice has.
         len: usize,
     },
-    /// A use of a slice whose elements blocks have computed in shared memory alone.
+    /// A use of a slice whose elements blocks have computed in shared memory alone, or iterations have had of their own.
     #[error("{}", error_text!(
-        "`{slice}` is used behind a region that says `shared(compute({slice}))`, with which its elements are nowhere but in          shared memory: let it be a vector of the function's own that nothing else reads, or take the clause away"
+        "`{slice}` is used behind a region that says `{clause}`, with which its elements are nowhere but in {memory}: let it be a \
+         vector of the function's own that nothing else reads, or take the clause away"
     ))]
     NotKept {
         /// The slice.
         slice: String,
+        /// What the region says.
+        clause: String,
+        /// The memory that held its elements.
+        memory: &'static str,
     },
     /// A slice that a loop does not reduce.
     #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
     Reduction {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A slice of which iterations cannot have elements of their own.
+    #[error("{}", error_text!("{place}: iterations cannot have elements of `{slice}` of their own: {problem}"))]
+    Privatized {
         /// Where the loop is, or the access that is in the way.
         place: String,
         /// The slice.

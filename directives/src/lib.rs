@@ -25,6 +25,7 @@
 //! | `reuse` | one place in shared memory for what is not in use at the same time |
 //! | `compute` | that blocks compute what a turn reads of a slice, instead of loops before it |
 //! | `private` | variables that iterations hand on |
+//! | `privatize` | slices of which each iteration has elements of its own |
 //! | `reduce` | elements that iterations combine with values in any order |
 //! | `kernel` | programs as kernels |
 //! | `search` | looking for a schedule |
@@ -66,6 +67,7 @@ mod offload;
 mod once;
 mod owner;
 mod private;
+mod privatize;
 mod program;
 mod reduce;
 mod reuse;

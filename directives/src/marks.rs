@@ -9,6 +9,7 @@
 //! | [`copyout()`] | there, too, for each slice | what a turn writes of the slice is in shared memory until the turn ends |
 //! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
+//! | [`privatize()`] | there, too, for each slice | each iteration has elements of the slice of its own |
 //! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
@@ -112,6 +113,13 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.reduction").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Each iteration of the next loop has elements of its own of a slice, a parameter of the region that is named by its length,
+    /// and writes what it reads of them before.
+    pub fn privatize(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.privatize").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The rows of what the next loop has in shared memory are as long as they need be.
     pub fn unpadded() {

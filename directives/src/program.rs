@@ -187,6 +187,7 @@ impl Program {
             marks::copyout::row(),
             marks::compute::row(),
             marks::reduction::row(),
+            marks::privatize::row(),
             marks::unpadded::row(),
             marks::interchange::row(),
             marks::tile::row(),
@@ -372,14 +373,14 @@ impl Program {
         let param = param.ok_or_else(|| {
             self.placement(
                 at,
-                "`shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it",
+                "`shared`, `reduction` and `privatize` take slices that are parameters of the region: name the slice itself, not a part of it",
             )
         })?;
         match param < Slices::MAX {
             true => Ok(param),
             false => Err(self.placement(
                 at,
-                "`shared` and `reduction` take the first 64 parameters of a region: let the slice come before others",
+                "`shared`, `reduction` and `privatize` take the first 64 parameters of a region: let the slice come before others",
             )),
         }
     }
@@ -492,6 +493,7 @@ fn slices_of<'l>(row: &IntrinsicDef, marked: &'l mut LoopSchedule) -> Option<Vec
         computed,
         copied_out,
         reduction,
+        privatized,
         ..
     } = marked;
     Some(match row {
@@ -500,6 +502,7 @@ fn slices_of<'l>(row: &IntrinsicDef, marked: &'l mut LoopSchedule) -> Option<Vec
         row if row.is_same(marks::compute::row()) => vec![shared, computed],
         row if row.is_same(marks::copyout::row()) => vec![copied_out],
         row if row.is_same(marks::reduction::row()) => vec![reduction],
+        row if row.is_same(marks::privatize::row()) => vec![privatized],
         _ => return None,
     })
 }

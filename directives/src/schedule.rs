@@ -135,6 +135,9 @@ pub struct LoopSchedule {
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
+    /// The slices of which each iteration has elements of its own, in memory of its thread, and writes what it reads of them
+    /// before. The text of a schedule has `privatize(3)`.
+    pub privatized: Slices,
     /// Rows of staged slices are as long as they need be in shared memory; if this is `false`, longer where the threads of a
     /// warp would else wait for one bank. The text of a schedule says `nopad`.
     pub unpadded: bool,
@@ -153,9 +156,15 @@ pub struct LoopSchedule {
 }
 
 impl LoopSchedule {
-    /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' own.
+    /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' or iterations' own.
     pub(crate) fn is_for_arguments(self) -> bool {
-        !self.shared.is_empty() || !self.copied_out.is_empty() || !self.reduction.is_empty()
+        let slices = [
+            self.shared,
+            self.copied_out,
+            self.reduction,
+            self.privatized,
+        ];
+        slices.iter().any(|slices| !slices.is_empty())
     }
 
     /// How many iterations are executed side by side.
@@ -214,6 +223,7 @@ impl fmt::Display for Schedule {
                 ("compute", held.computed),
                 ("copyout", held.copied_out),
                 ("reduction", held.reduction),
+                ("privatize", held.privatized),
             ];
             for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
                 let numbers: Vec<_> = slices.numbers().map(|held| held.to_string()).collect();
@@ -247,7 +257,7 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
 }
 
 /// What a loop's part of a schedule has.
-const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
 
 /// Reads a clause.
 fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
@@ -300,6 +310,7 @@ fn read_transformation(clause: &str, held: &mut LoopSchedule) -> Option<()> {
                     "compute" => held.computed = slices,
                     "copyout" => held.copied_out = slices,
                     "reduction" => held.reduction = slices,
+                    "privatize" => held.privatized = slices,
                     _ => return None,
                 }
             }

@@ -269,7 +269,7 @@ impl Staged {
         (schedule, known): (&Schedule, &[Known]),
         (grid, block): (&mut Grid, Dim3),
     ) -> Vec<Inst> {
-        if self.stages.is_empty() {
+        if !schedule.loops.iter().any(|held| held.is_for_arguments()) {
             return Vec::new();
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);

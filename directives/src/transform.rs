@@ -19,6 +19,7 @@ use crate::dependence::check_interchange;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::interchange::Pair;
+use crate::privatize::privatize;
 use crate::program::Program;
 use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
@@ -65,6 +66,16 @@ impl<'p> Transformed<'p> {
             } = &mut transformed;
             let (producers, numbers) = take_out(program.to_mut(), schedule, known)?;
             (transformed.producers, transformed.numbers) = (producers, numbers);
+        }
+        if schedule
+            .loops
+            .iter()
+            .any(|held| !held.privatized.is_empty())
+        {
+            let Transformed {
+                program, schedule, ..
+            } = &mut transformed;
+            privatize(program.to_mut(), schedule, known)?;
         }
         for number in (0..transformed.schedule.loops.len()).rev() {
             if transformed.schedule.loops[number].interchanged {

@@ -40,6 +40,7 @@ mod directives_constants;
 mod directives_copyout;
 mod directives_data;
 mod directives_forms;
+mod directives_private;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
@@ -171,6 +172,7 @@ pub fn cases() -> Vec<Case> {
         directives_copyout::CASES,
         directives_data::CASES,
         directives_forms::CASES,
+        directives_private::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,

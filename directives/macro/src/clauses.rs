@@ -83,6 +83,8 @@ pub(crate) struct Transform {
     tile: Option<u32>,
     jam: Option<u32>,
     unroll: Option<u32>,
+    /// Slices of which iterations have elements of their own.
+    pub(crate) privatized: Vec<Ident>,
 }
 
 impl Transform {
@@ -97,7 +99,9 @@ impl Transform {
         let interchange = self
             .interchange
             .then(|| quote!(::kiln::directives::marks::interchange();));
-        quote!(#interchange #tile #jam #unroll)
+        let own = &self.privatized;
+        let own = quote!(#(::kiln::directives::marks::privatize(#own.len() as u32);)*);
+        quote!(#interchange #tile #jam #unroll #own)
     }
 }
 
@@ -464,14 +468,19 @@ fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
 
 impl Parse for Transform {
     fn parse(input: ParseStream<'_>) -> Result<Transform> {
-        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
-                       `unroll(never)`";
+        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll`, \
+                       `unroll(never)` and `privatize(a)`";
         let (mut transform, mut interchange) = (Transform::default(), None);
         if input.is_empty() {
             return Err(Error::new(input.span(), message));
         }
         while !input.is_empty() {
             let name: Ident = input.parse()?;
+            if name == "privatize" && input.peek(syn::token::Paren) {
+                transform.privatized.extend(privatized(input, &name)?);
+                comma(input)?;
+                continue;
+            }
             let (clause, number) = match name.to_string().as_str() {
                 "interchange" => (&mut interchange, 1),
                 "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
@@ -482,9 +491,7 @@ impl Parse for Transform {
             if clause.replace(number).is_some() {
                 return Err(Error::new_spanned(name, "this clause is there twice"));
             }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
+            comma(input)?;
         }
         transform.interchange = interchange.is_some();
         Ok(transform)
@@ -561,6 +568,21 @@ impl Parse for Shared {
             (None, _) => Err(Error::new(input.span(), message)),
         }
     }
+}
+
+/// The slices of a clause `privatize`.
+fn privatized(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message =
+        "`privatize` takes the names of slices of which each iteration has elements of its own";
+    listed(input, name, message)
+}
+
+/// What stands between clauses, behind all but the last one.
+fn comma(input: ParseStream<'_>) -> Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
 }
 
 /// The slices of a clause `copyin`.

@@ -259,13 +259,21 @@ impl<'c> Marks<'c> {
         if !matches!(expr, Expr::ForLoop(_)) {
             self.refuse(first, "`loop_transform` is for a `for` loop");
         }
-        match first.parse_args::<Transform>() {
-            Ok(held) => Some(held.marks()),
+        let held: Transform = match first.parse_args() {
+            Ok(held) => held,
             Err(error) => {
                 self.error.get_or_insert(error);
-                None
+                return None;
+            }
+        };
+        for slice in &held.privatized {
+            if !self.is_written(slice) {
+                let message = "the region writes no slice of this name: iterations have elements of their own of one that they write and \
+                               then read; a variable or an array of the region is declared in the loop";
+                self.refuse(slice, message);
             }
         }
+        Some(held.marks())
     }
 
     /// The statement of an expression with directives.
