@@ -27,6 +27,7 @@ mod math_points;
 mod math_rows;
 mod memory_model;
 mod nvcc;
+mod peeled;
 mod pipeline;
 mod private;
 mod rows;

@@ -13,7 +13,7 @@
 //! | `grid` | virtual grids on the dimensions of the hardware |
 //! | `along` | dimensions of blocks, warps and lanes that loops go over |
 //! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
-//! | `transform`, `interchange`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations side by side; what is executed beyond their ends |
+//! | `transform`, `interchange`, `peel`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations that are split off; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
@@ -66,6 +66,7 @@ mod meeting;
 mod offload;
 mod once;
 mod owner;
+mod peel;
 mod private;
 mod privatize;
 mod program;

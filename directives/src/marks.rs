@@ -11,6 +11,7 @@
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
 //! | [`privatize()`] | there, too, for each slice | each iteration has elements of the slice of its own |
 //! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
+//! | [`peel_first()`], [`peel_last()`] | there, too | so many of the loop's first or last iterations are split off |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
 //! | [`unroll()`] | there, too | how often the loop's body is written |
@@ -130,6 +131,22 @@ kiln_device_stdlib::intrinsic! {
     pub fn interchange() {
         left_in()
     } = row("offload.interchange").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Of the next loop's iterations so many of the first ones are split off, and come before it.
+    pub fn peel_first(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.peel_first").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Of the next loop's iterations so many of the last ones are split off, and come behind it.
+    pub fn peel_last(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.peel_last").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
     pub fn tile(iterations: u32)

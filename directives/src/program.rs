@@ -190,6 +190,8 @@ impl Program {
             marks::privatize::row(),
             marks::unpadded::row(),
             marks::interchange::row(),
+            marks::peel_first::row(),
+            marks::peel_last::row(),
             marks::tile::row(),
             marks::jam::row(),
             marks::unroll::row(),
@@ -281,6 +283,8 @@ impl Program {
             _ => return Err(self.placement(at, "the number of the mark is a literal")),
         };
         let is_twice = match () {
+            () if row.is_same(marks::peel_first::row()) => marked.peel_first.is_some(),
+            () if row.is_same(marks::peel_last::row()) => marked.peel_last.is_some(),
             () if row.is_same(marks::tile::row()) => marked.tile.is_some(),
             () if row.is_same(marks::jam::row()) => marked.jam.is_some(),
             () => marked.unroll != Unroll::Auto,
@@ -292,7 +296,11 @@ impl Program {
                  away",
             ));
         }
-        if row.is_same(marks::tile::row()) {
+        if row.is_same(marks::peel_first::row()) {
+            marked.peel_first = Some(number);
+        } else if row.is_same(marks::peel_last::row()) {
+            marked.peel_last = Some(number);
+        } else if row.is_same(marks::tile::row()) {
             marked.tile = Some(number);
         } else if row.is_same(marks::jam::row()) {
             marked.jam = Some(number);

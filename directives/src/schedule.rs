@@ -144,6 +144,11 @@ pub struct LoopSchedule {
     /// The loop directly within, which alone is in it, is around it instead; of several such loops, inner ones are interchanged
     /// first. What else is said of a loop goes with it. The text of a schedule says `interchange`.
     pub interchanged: bool,
+    /// How many of the loop's first iterations are split off: a loop of its own, before what is left, has them, distributed in the
+    /// same way, and nothing of what else is said of the loop. The text of a schedule says `peel_first(1)`.
+    pub peel_first: Option<u32>,
+    /// How many of its last ones are, behind what is left. The text of a schedule says `peel_last(1)`.
+    pub peel_last: Option<u32>,
     /// The loop becomes two: one that goes from tile to tile of so many iterations and has all that is said of the loop
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
@@ -242,11 +247,16 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
     if held.interchanged {
         f.write_str(" interchange")?;
     }
-    if let Some(size) = held.tile {
-        write!(f, " tile({size})")?;
-    }
-    if let Some(count) = held.jam {
-        write!(f, " unroll_and_jam({count})")?;
+    let counts = [
+        ("peel_first", held.peel_first),
+        ("peel_last", held.peel_last),
+        ("tile", held.tile),
+        ("unroll_and_jam", held.jam),
+    ];
+    for (clause, count) in counts {
+        if let Some(count) = count {
+            write!(f, " {clause}({count})")?;
+        }
     }
     match held.unroll {
         Unroll::Auto => Ok(()),
@@ -257,7 +267,7 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
 }
 
 /// What a loop's part of a schedule has.
-const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
 
 /// Reads a clause.
 fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
@@ -292,6 +302,10 @@ fn read_transformation(clause: &str, held: &mut LoopSchedule) -> Option<()> {
     };
     if let Some(size) = number("tile") {
         held.tile = Some(size);
+    } else if let Some(count) = number("peel_first") {
+        held.peel_first = Some(count);
+    } else if let Some(count) = number("peel_last") {
+        held.peel_last = Some(count);
     } else if let Some(count) = number("unroll_and_jam") {
         held.jam = Some(count);
     } else if let Some(times) = number("unroll") {

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use kiln::directives::{
-    DirectiveError, Known, LoopSchedule, OverBlocks, OverThreads, Partition, Program, Schedule,
-    Slices, marks,
+    DirectiveError, Known, OverBlocks, OverThreads, Partition, Program, Schedule, Slices, marks,
 };
 use kiln::prelude::*;
 
@@ -15,10 +14,12 @@ mod arrays;
 mod beside;
 mod computed;
 mod interchanged;
+mod transformed;
 mod warps;
 
 pub use beside::verify_side_by_side;
 pub use interchanged::verify_interchanged;
+use transformed::transformed;
 pub use warps::verify_warps;
 use warps::{Levels, random_nests_of_warps};
 
@@ -685,33 +686,6 @@ fn each(
 /// A kernel that cannot be described.
 pub fn verify_nests(seed: u64, count: usize) -> kiln::Result<Tally> {
     each_nest(seed, count, |_, _, _| Ok(()))
-}
-
-/// The schedule with such random transformations of its loops as are accepted, and how many those are.
-fn transformed(
-    numbers: &mut Numbers,
-    program: &Program,
-    schedule: &Schedule,
-    known: &[Known],
-) -> (Schedule, usize) {
-    let (mut accepted, mut count) = (schedule.clone(), 0);
-    for number in 0..schedule.loops.len() {
-        let size = 2 + numbers.below(2) as u32;
-        let clauses: [fn(&mut LoopSchedule, u32); 4] = [
-            |held, _| held.interchanged = true,
-            |held, size| held.tile = Some(size),
-            |held, size| held.jam = Some(size),
-            |held, size| held.unroll = Unroll::By(size),
-        ];
-        for clause in clauses {
-            let mut more = accepted.clone();
-            clause(&mut more.loops[number], size);
-            if !numbers.one_in(3) && program.verify(&more, known).is_ok() {
-                (accepted, count) = (more, count + 1);
-            }
-        }
-    }
-    (accepted, count)
 }
 
 fn random_nests(jit: &Jit) -> Outcome {

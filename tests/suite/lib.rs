@@ -40,6 +40,7 @@ mod directives_constants;
 mod directives_copyout;
 mod directives_data;
 mod directives_forms;
+mod directives_peeled;
 mod directives_private;
 pub mod directives_programs;
 pub mod directives_random;
@@ -172,6 +173,7 @@ pub fn cases() -> Vec<Case> {
         directives_copyout::CASES,
         directives_data::CASES,
         directives_forms::CASES,
+        directives_peeled::CASES,
         directives_private::CASES,
         directives_programs::CASES,
         directives_random::CASES,

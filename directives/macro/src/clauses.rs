@@ -80,6 +80,8 @@ impl Partition {
 #[derive(Default)]
 pub(crate) struct Transform {
     interchange: bool,
+    peel_first: Option<u32>,
+    peel_last: Option<u32>,
     tile: Option<u32>,
     jam: Option<u32>,
     unroll: Option<u32>,
@@ -95,13 +97,15 @@ impl Transform {
             count.map(|count| quote!(::kiln::directives::marks::#name(#count);))
         };
         let (tile, jam) = (mark("tile", self.tile), mark("jam", self.jam));
+        let first = mark("peel_first", self.peel_first);
+        let last = mark("peel_last", self.peel_last);
         let unroll = mark("unroll", self.unroll);
         let interchange = self
             .interchange
             .then(|| quote!(::kiln::directives::marks::interchange();));
         let own = &self.privatized;
         let own = quote!(#(::kiln::directives::marks::privatize(#own.len() as u32);)*);
-        quote!(#interchange #tile #jam #unroll #own)
+        quote!(#interchange #first #last #tile #jam #unroll #own)
     }
 }
 
@@ -468,8 +472,8 @@ fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
 
 impl Parse for Transform {
     fn parse(input: ParseStream<'_>) -> Result<Transform> {
-        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll`, \
-                       `unroll(never)` and `privatize(a)`";
+        let message = "`loop_transform` has the clauses `interchange`, `peel_first(n)`, `peel_last(n)`, `tile(n)`, `unroll_and_jam(n)`, \
+                       `unroll(n)`, `unroll`, `unroll(never)` and `privatize(a)`";
         let (mut transform, mut interchange) = (Transform::default(), None);
         if input.is_empty() {
             return Err(Error::new(input.span(), message));
@@ -483,6 +487,8 @@ impl Parse for Transform {
             }
             let (clause, number) = match name.to_string().as_str() {
                 "interchange" => (&mut interchange, 1),
+                "peel_first" => (&mut transform.peel_first, count(input, &name, 1..=64)?),
+                "peel_last" => (&mut transform.peel_last, count(input, &name, 1..=64)?),
                 "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
                 "unroll_and_jam" => (&mut transform.jam, count(input, &name, 1..=64)?),
                 "unroll" => (&mut transform.unroll, times(input, &name)?),
