@@ -32,6 +32,7 @@ mod pipeline;
 mod private;
 mod rows;
 mod safe_code;
+mod scans;
 mod search;
 mod staged;
 mod static_assertions;

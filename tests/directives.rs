@@ -401,7 +401,7 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
     refuse(
         "tblock(2) thread(4) loop 0: over_cluster",
         expect![
-            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))

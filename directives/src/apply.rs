@@ -267,6 +267,10 @@ impl Rewrite<'_> {
                 list.extend(fill);
                 continue;
             }
+            if let Some(scan) = self.staged.scans.get(&inst) {
+                list.extend(self.scan(inst, scan, (levels, guard)));
+                continue;
+            }
             let held = self.schedule_of(inst);
             if held.partition.is_some() || held.jammed() > 1 {
                 list.extend(self.distribute(inst, held, levels, guard)?);

@@ -223,6 +223,14 @@ pub enum DirectiveError {
         /// Why not, and what to do.
         problem: &'static str,
     },
+    /// A loop whose running values threads do not compute together.
+    #[error("{}", error_text!("{place}: the running values of the loop cannot be computed by threads together: {problem}"))]
+    Scan {
+        /// Where the loop is, or what in it is in the way.
+        place: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
     /// A slice of which iterations cannot have elements of their own.
     #[error("{}", error_text!("{place}: iterations cannot have elements of `{slice}` of their own: {problem}"))]
     Privatized {

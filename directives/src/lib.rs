@@ -27,6 +27,7 @@
 //! | `private` | variables that iterations hand on |
 //! | `privatize` | slices of which each iteration has elements of its own |
 //! | `reduce` | elements that iterations combine with values in any order |
+//! | `scan` | variables that iterations combine with values and hand on, in their order |
 //! | `kernel` | programs as kernels |
 //! | `search` | looking for a schedule |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
@@ -72,6 +73,7 @@ mod privatize;
 mod program;
 mod reduce;
 mod reuse;
+mod scan;
 mod schedule;
 mod search;
 mod section;

@@ -9,6 +9,7 @@
 //! | [`copyout()`] | there, too, for each slice | what a turn writes of the slice is in shared memory until the turn ends |
 //! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
+//! | [`scan()`] | there, too | variables that iterations combine with values and hand on are computed by threads together |
 //! | [`privatize()`] | there, too, for each slice | each iteration has elements of the slice of its own |
 //! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
 //! | [`peel_first()`], [`peel_last()`] | there, too | so many of the loop's first or last iterations are split off |
@@ -114,6 +115,11 @@ kiln_device_stdlib::intrinsic! {
         let _ = len;
         left_in()
     } = row("offload.reduction").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// What iterations of the next loop combine with values and hand on, the threads of a block compute together.
+    pub fn scan() {
+        left_in()
+    } = row("offload.scan").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// Each iteration of the next loop has elements of its own of a slice, a parameter of the region that is named by its length,
     /// and writes what it reads of them before.

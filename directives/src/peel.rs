@@ -106,6 +106,7 @@ impl Peel<'_> {
                 true => LoopSchedule {
                     partition: own.partition,
                     independent: own.independent,
+                    scan: own.scan,
                     ..LoopSchedule::default()
                 },
                 false => own,

@@ -25,8 +25,14 @@ pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), Direct
         }
     });
     for (inst, how) in apart {
+        let number = program.number_of(inst);
+        let has_running = number.is_some_and(|number| schedule.loops[number].scan);
         for region in function.insts[inst].data.regions() {
-            Body::new(program, (inst, how), region).check()?;
+            let body = Body::new(program, (inst, how), region);
+            match has_running {
+                true => body.check_arrays()?,
+                false => body.check()?,
+            }
         }
     }
     Ok(())

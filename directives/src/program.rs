@@ -187,6 +187,7 @@ impl Program {
             marks::copyout::row(),
             marks::compute::row(),
             marks::reduction::row(),
+            marks::scan::row(),
             marks::privatize::row(),
             marks::unpadded::row(),
             marks::interchange::row(),
@@ -220,6 +221,8 @@ impl Program {
                         marked.interchanged = true;
                     } else if row.is_same(marks::unpadded::row()) {
                         marked.unpadded = true;
+                    } else if row.is_same(marks::scan::row()) {
+                        marked.scan = true;
                     } else if let Some(slices) = slices_of(row, marked) {
                         let slice = self.slice_of(&node.data, at)?;
                         slices

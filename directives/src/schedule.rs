@@ -135,6 +135,9 @@ pub struct LoopSchedule {
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
+    /// The variables that iterations combine with values and hand on, in the order of the program, the threads of a block compute
+    /// together. The text of a schedule says `scan`.
+    pub scan: bool,
     /// The slices of which each iteration has elements of its own, in memory of its thread, and writes what it reads of them
     /// before. The text of a schedule has `privatize(3)`.
     pub privatized: Slices,
@@ -234,6 +237,9 @@ impl fmt::Display for Schedule {
                 let numbers: Vec<_> = slices.numbers().map(|held| held.to_string()).collect();
                 write!(f, " {clause}({})", numbers.join(","))?;
             }
+            if held.scan {
+                f.write_str(" scan")?;
+            }
             if held.unpadded {
                 f.write_str(" nopad")?;
             }
@@ -267,7 +273,7 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
 }
 
 /// What a loop's part of a schedule has.
-const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
 
 /// Reads a clause.
 fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
@@ -279,6 +285,10 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
         "over_lane" => (None, Some(OverThreads::Lanes)),
         "independent" => {
             held.independent = true;
+            return Some(());
+        }
+        "scan" => {
+            held.scan = true;
             return Some(());
         }
         "nopad" => {

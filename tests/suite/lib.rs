@@ -45,6 +45,7 @@ mod directives_private;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
+mod directives_scans;
 mod directives_shared;
 mod directives_warps;
 mod extensions;
@@ -178,6 +179,7 @@ pub fn cases() -> Vec<Case> {
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,
+        directives_scans::CASES,
         directives_shared::CASES,
         directives_warps::CASES,
         memory::CASES,

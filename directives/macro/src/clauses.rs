@@ -34,6 +34,8 @@ pub(crate) struct Partition {
     independent: bool,
     /// Slices that the loop reduces.
     pub(crate) reduction: Vec<Ident>,
+    /// Variables that iterations combine with values and hand on.
+    pub(crate) scan: Vec<Ident>,
     /// How many iterations a thread executes side by side.
     coarsen: Option<u32>,
 }
@@ -72,7 +74,10 @@ impl Partition {
             .map(|count| quote!(::kiln::directives::marks::jam(#count);));
         let reduction = &self.reduction;
         let reduction = quote!(#(::kiln::directives::marks::reduction(#reduction.len() as u32);)*);
-        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen #reduction)
+        let scan = &self.scan;
+        let scan = (!scan.is_empty())
+            .then(|| quote!(#(let _ = #scan;)* ::kiln::directives::marks::scan();));
+        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen #reduction #scan)
     }
 }
 
@@ -427,6 +432,7 @@ impl Parse for Partition {
                         partition.over(input, &name)?;
                     }
                     "reduction" => partition.reduction.extend(reduction(input, &name)?),
+                    "scan" => partition.scan.extend(scan(input, &name)?),
                     "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
                     "independent" => {
                         let message = "nobody checks this promise: write `unsafe(independent)`";
@@ -434,7 +440,7 @@ impl Parse for Partition {
                     }
                     _ => {
                         let message = "`loop_partition` has the clauses `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, \
-                                       `over_thread`, `over_warp`, `over_lane`, `coarsen(n)`, `reduction(a)` and `unsafe(independent)`";
+                                       `over_thread`, `over_warp`, `over_lane`, `coarsen(n)`, `reduction(a)`, `scan(v)` and `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                 }
@@ -464,6 +470,15 @@ impl Parse for Partition {
 /// The slices of a clause `reduction`.
 fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
     let message = "`reduction` takes the names of slices whose elements iterations combine with values: write `reduction(a)`";
+    match input.peek(syn::token::Paren) {
+        true => listed(input, name, message),
+        false => Err(Error::new_spanned(name, message)),
+    }
+}
+
+/// The variables of a clause `scan`.
+fn scan(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`scan` takes the names of variables that iterations combine with values and hand on: write `scan(sum)`";
     match input.peek(syn::token::Paren) {
         true => listed(input, name, message),
         false => Err(Error::new_spanned(name, message)),

@@ -239,6 +239,16 @@ impl<'c> Marks<'c> {
         used.is_some_and(|used| used.writes)
     }
 
+    /// Refuses running values that are no variables of the region.
+    fn scan(&mut self, partition: &Partition) {
+        for variable in &partition.scan {
+            if self.captures.used.contains_key(&variable.to_string()) {
+                let message = "a running value is a variable of the region: declare it there, before the loop";
+                self.refuse(variable, message);
+            }
+        }
+    }
+
     /// Refuses to reduce what is no slice that the region writes.
     fn reduction(&mut self, partition: &Partition) {
         for slice in &partition.reduction {
@@ -342,6 +352,7 @@ impl<'c> Marks<'c> {
             }
             (Directive::Partition(partition), Expr::ForLoop(_)) => {
                 self.reduction(&partition);
+                self.scan(&partition);
                 let marks = partition.marks();
                 visit_mut::visit_expr_mut(self, expr);
                 Some(parse_quote!({ #marks #staged #expr }))
