@@ -408,7 +408,7 @@ impl Emit<'_> {
             for (&(value, _, what), &number) in wanted.iter().zip(&numbers) {
                 let same = emit.compare(CompareOp::Eq, value, number);
                 let message = format!(
-                    "a kernel that stages slices in shared memory is for the {what} that it was made for"
+                    "a kernel with numbers of a launch in it is for the {what} that it was made for"
                 );
                 emit.assert(same, &message, [value, number]);
             }
