@@ -67,12 +67,24 @@ refused! {
         }
     }, expect!["tests/peeled.rs:61:13: an array in shared memory is declared in a loop whose first or last iterations are split off, where it would be another one: declare it before the loop"];
 
+    what_blocks_compute, |x, y, n| {
+        for i in 0..n {
+            x[i] = 2 * i as u32;
+        }
+        marks::partition(1, 1);
+        marks::compute(x.len() as u32);
+        marks::peel_first(1);
+        for i in 0..n {
+            y[i] = x[i];
+        }
+    }, expect!["tests/peeled.rs:77:9: `peel_first(1)` cannot be done: blocks compute what a turn of the loop reads, and iterations that are split off would find nothing: take `compute` away, or let the loop be whole"];
+
     too_many, |x, _y, n| {
         marks::peel_last(65);
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:72:9: `peel_last(65)` cannot be done: from 1 to 64 iterations are split off"];
+    }, expect!["tests/peeled.rs:84:9: `peel_last(65)` cannot be done: from 1 to 64 iterations are split off"];
 
     twice, |x, _y, n| {
         marks::peel_first(1);
@@ -80,7 +92,7 @@ refused! {
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:79:9: the loop is transformed so twice (`coarsen` is `unroll_and_jam` of a loop over threads): take one of them away"];
+    }, expect!["tests/peeled.rs:91:9: the loop is transformed so twice (`coarsen` is `unroll_and_jam` of a loop over threads): take one of them away"];
 }
 
 #[device_fn]

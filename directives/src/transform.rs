@@ -186,6 +186,11 @@ impl<'p> Transformed<'p> {
             return Ok(());
         };
         let inst = self.program.loops[number].0;
+        if !held.computed.is_empty() {
+            let problem = "blocks compute what a turn of the loop reads, and iterations that are split off would find nothing: take \
+                           `compute` away, or let the loop be whole";
+            return Err(self.refuse(inst, clause, problem));
+        }
         let (step, _) = self.steps(inst, &clause, 1)?;
         let mut peel = Peel {
             program: self.program.to_mut(),
