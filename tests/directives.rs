@@ -181,7 +181,7 @@ refused! {
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/directives.rs:180:9: `loop_partition` has no clause: write `over_tblock`, `over_thread` or both"];
+    }, expect!["tests/directives.rs:180:9: `loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both"];
 
     a_partition_without_a_loop, [2], [32], |x, _y, _n| {
         marks::partition(1, 1);
@@ -219,7 +219,7 @@ refused! {
                 x[i] = 1;
             }
         }
-    }, expect!["tests/directives.rs:218:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause `over_thread` away"];
+    }, expect!["tests/directives.rs:218:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause for threads away"];
 
     singular_with_else, [2], [32], |x, _y, _n| {
         if marks::singular() {
@@ -399,9 +399,9 @@ fn schedules_are_read_and_refused() -> kiln::Result<()> {
         ],
     );
     refuse(
-        "tblock(2) thread(4) loop 0: over_warp",
+        "tblock(2) thread(4) loop 0: over_cluster",
         expect![
-            "the schedule says `over_warp` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
+            "the schedule says `over_cluster` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"
         ],
     );
     #[device_fn]
@@ -608,7 +608,7 @@ refused! {
         for i in 0..n {
             y[i] = part[i % 8];
         }
-    }, expect!["tests/directives.rs:607:9: `shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it"];
+    }, expect!["tests/directives.rs:607:9: `shared`, `reduction` and `privatize` take slices that are parameters of the region: name the slice itself, not a part of it"];
 
     staged_without_a_loop, [1], [32], |x, y, _n| {
         marks::shared(x.len() as u32);
@@ -633,7 +633,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
     let refused = program.verify(&other, &KNOWN).expect_err("there is none");
     expect!["tests/directives.rs:624:9: `7` cannot be staged in shared memory: the region has no such parameter"].assert_eq(&refused.to_string());
     let parsed: Result<Schedule, _> = "tblock(1) thread(4) loop 0: shared(64)".parse();
-    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
+    expect!["the schedule says `shared(64)` where `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential` should stand"].assert_eq(&parsed.expect_err("it is too large").to_string());
     let many = DeviceFn::build("many", |k| {
         let slices: Vec<_> = (0..65)
             .map(|number| k.slice(&format!("x{number}"), Type::U32))
@@ -642,7 +642,7 @@ fn slices_of_schedules_are_those_of_the_program() -> kiln::Result<()> {
         k.for_loop(0u32, 4u32, 1u32, Unroll::Auto, |_| {});
     });
     let refused = read(many).expect_err("it has too many").to_string();
-    expect!["tests/directives.rs:641:9: `shared` and `reduction` take the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
+    expect!["tests/directives.rs:641:9: `shared`, `reduction` and `privatize` take the first 64 parameters of a region: let the slice come before others"].assert_eq(&refused);
     Ok(())
 }
 

@@ -146,3 +146,39 @@ fn every_program_with_directives_is_a_case_of_the_suite() {
         .collect();
     assert_eq!(suite::directives_programs::NAMES, programs);
 }
+
+/// A kernel with the numbers of a launch in it ends others, also where the slice that it reduces has no room in shared memory.
+#[test]
+fn reductions_are_for_their_arguments() -> kiln::Result<()> {
+    #[device_fn]
+    fn count(x: &[u32], counts: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::reduction(counts.len() as u32);
+        for i in 0..n {
+            counts[x[i] as usize] += 1;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<count>()?)?;
+    let schedule = program.schedule(&[2], &[32]);
+    let jit = Jit::on(Device::cpu());
+    for bins in [10, 20_000] {
+        let known = [Known::Length(100), Known::Length(bins), Known::Number(100)];
+        let scheduled = program.apply_for(&schedule, &known)?;
+        let x = jit.upload(&[3u32; 100])?;
+        let mut counts = jit.zeros::<u32>(bins as usize)?;
+        let mut launch = |n: u32| {
+            let args = args!(&x, &mut counts, n);
+            jit.launch(
+                scheduled.kernel(),
+                scheduled.grid(),
+                scheduled.block(),
+                args,
+            )?;
+            jit.synchronize()
+        };
+        launch(100)?;
+        launch(50).expect_err("it is for 100");
+        assert_eq!(counts.to_vec()?[3], 100, "{bins}");
+    }
+    Ok(())
+}

@@ -308,6 +308,17 @@ impl<'p> Affine<'p> {
             InstData::Binary { op, args } => self.binary(op, args)?,
             InstData::Cast { arg } => self.cast(inst, arg)?,
             InstData::SliceLen { slice } => Linear::number(self.length(slice)?),
+            InstData::Select {
+                cond,
+                if_true,
+                if_false,
+            } => {
+                let chosen = match self.holds(cond)? {
+                    true => if_true,
+                    false => if_false,
+                };
+                self.form(chosen)?.sum
+            }
             _ => return None,
         };
         let range = self.range_of(&sum)?;
@@ -330,12 +341,29 @@ impl<'p> Affine<'p> {
                 let by = number(&right)?.rem_euclid(left.scalar.bits().into());
                 left.sum.times(1 << by)
             }
+            BinaryOp::Min | BinaryOp::Max => {
+                let ahead = right.sum.plus(&left.sum, -1)?;
+                let (low, high) = self.range_of(&ahead)?;
+                let is_exact = left.is_exact() && right.is_exact();
+                let is_left_less = match () {
+                    () if low >= 0 && is_exact => true,
+                    () if high <= 0 && is_exact => false,
+                    () => return None,
+                };
+                match is_left_less == (op == BinaryOp::Min) {
+                    true => Some(left.sum),
+                    false => Some(right.sum),
+                }
+            }
             BinaryOp::Div | BinaryOp::Rem => {
                 let by = number(&right).filter(|&by| by > 0)?;
                 // Of numbers below 0, quotients are rounded towards 0.
                 let is_plain = left.is_exact() && right.is_exact() && left.range.0 >= 0;
                 let of = is_plain.then(|| left.sum.clone())?;
-                let quotient = Linear::variable(self.quotient(of, by));
+                let quotient = match of.as_number() {
+                    Some(number) => Linear::number(number.div_euclid(by)),
+                    None => Linear::variable(self.quotient(of, by)),
+                };
                 match op {
                     BinaryOp::Div => Some(quotient),
                     _ => left.sum.plus(&quotient, -by),
@@ -343,6 +371,28 @@ impl<'p> Affine<'p> {
             }
             _ => None,
         }
+    }
+
+    /// Whether a comparison of two integers holds, if their ranges tell.
+    fn holds(&mut self, cond: Value) -> Option<bool> {
+        let ValueDef::Inst(inst) = self.function.values[cond].def else {
+            return None;
+        };
+        let InstData::Compare { op, args } = self.function.insts[inst].data else {
+            return None;
+        };
+        let [left, right] = args.map(|arg| self.form(arg).filter(Form::is_exact));
+        let ahead = right?.sum.plus(&left?.sum, -1)?;
+        let (low, high) = self.range_of(&ahead)?;
+        let (always, never) = match op {
+            CompareOp::Lt => (low > 0, high <= 0),
+            CompareOp::Le => (low >= 0, high < 0),
+            CompareOp::Gt => (high < 0, low >= 0),
+            CompareOp::Ge => (high <= 0, low > 0),
+            CompareOp::Eq => (low == 0 && high == 0, low > 0 || high < 0),
+            CompareOp::Ne => (low > 0 || high < 0, low == 0 && high == 0),
+        };
+        (always || never).then_some(always)
     }
 
     fn quotient(&mut self, of: Linear, by: i128) -> usize {

@@ -21,7 +21,7 @@ use crate::jam::{Jam, Jammer};
 use crate::once::{Once, always_entered, once};
 use crate::program::Program;
 use crate::reuse::{share_storage, shared_bytes};
-use crate::schedule::{LoopSchedule, Partition, Schedule};
+use crate::schedule::{LoopSchedule, OverThreads, Partition, Schedule};
 use crate::section::MAX_BYTES;
 use crate::stage::{Staged, for_arguments};
 use crate::transform::{Transformed, replace, split_off_whole};
@@ -73,6 +73,10 @@ fn distributed(
     let (mut start, mut grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
     let launched = (&mut grid, threads.hardware);
     start.extend(staged.assert_launch((schedule, known), launched));
+    if schedule.has_warps() {
+        let function = &mut staged.program.module.functions[program.kernel];
+        start.extend(grid.write_warps(function));
+    }
     staged.redirect(&grid);
     let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
     let function = &mut module.functions[program.kernel];
@@ -104,7 +108,7 @@ fn rewritten(
     (edge, once_each): (&Edge, &HashSet<Inst>),
 ) -> Result<Module, DirectiveError> {
     let (program, schedule) = (&staged.program, &transformed.schedule);
-    let places: Vec<Value> = grid.threads.iter().map(|dim| dim.index).collect();
+    let places: Vec<Value> = grid.of_threads().map(|dim| dim.index).collect();
     let uniform = Uniform::of(program, schedule, &places);
     crate::levels::check(program, schedule, &uniform)?;
     let module = program.module.clone();
@@ -151,7 +155,11 @@ pub(crate) fn check_loops(program: &Program, schedule: &Schedule) -> Result<(), 
 #[derive(Copy, Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Levels {
     pub(crate) blocks: usize,
+    /// Over dimensions of threads, each of which is a level.
     pub(crate) threads: usize,
+    /// Whether one is distributed over warps, and one over lanes.
+    pub(crate) warps: bool,
+    pub(crate) lanes: bool,
     /// Whether one thread of a block is here.
     pub(crate) singular: bool,
 }
@@ -159,11 +167,19 @@ pub(crate) struct Levels {
 impl Levels {
     /// Within a loop of this partition.
     pub(crate) fn within(self, partition: Partition) -> Levels {
+        let over = |threads| partition.over_threads == Some(threads);
         Levels {
             blocks: self.blocks + usize::from(partition.over_blocks.is_some()),
-            threads: self.threads + usize::from(partition.over_threads),
+            threads: self.threads + usize::from(over(OverThreads::Threads)),
+            warps: self.warps || over(OverThreads::Warps),
+            lanes: self.lanes || over(OverThreads::Lanes),
             singular: self.singular,
         }
+    }
+
+    /// Whether a loop is distributed over threads of the block.
+    pub(crate) fn parts_threads(self) -> bool {
+        self.threads > 0 || self.warps || self.lanes
     }
 }
 
@@ -251,6 +267,10 @@ impl Rewrite<'_> {
                 list.extend(fill);
                 continue;
             }
+            if let Some(scan) = self.staged.scans.get(&inst) {
+                list.extend(self.scan(inst, scan, (levels, guard)));
+                continue;
+            }
             let held = self.schedule_of(inst);
             if held.partition.is_some() || held.jammed() > 1 {
                 list.extend(self.distribute(inst, held, levels, guard)?);
@@ -287,10 +307,13 @@ impl Rewrite<'_> {
         let blocks = self.grid.blocks[levels.blocks..]
             .iter()
             .filter(|_| !of_block);
-        let threads = self.grid.threads[levels.threads..]
-            .iter()
-            .filter(|_| !levels.singular);
-        let firsts: Vec<Value> = blocks.chain(threads).map(|dim| dim.is_first).collect();
+        let threads = match levels.singular {
+            true => Vec::new(),
+            false => self.schedule.undivided(levels),
+        };
+        let threads = threads.into_iter().map(|along| self.grid.thread(along));
+        let dims = blocks.copied().chain(threads);
+        let firsts: Vec<Value> = dims.map(|dim| dim.is_first).collect();
         if firsts.is_empty() {
             return Ok(vec![inst]);
         }
@@ -415,10 +438,10 @@ impl Rewrite<'_> {
     ) -> Shares {
         let partition = held.partition;
         let block = partition.over_blocks;
-        let threads = &self.grid.threads;
+        let along = levels.along(partition);
         Shares {
             block: block.map(|how| (self.grid.blocks[levels.blocks], how)),
-            thread: partition.over_threads.then(|| threads[levels.threads]),
+            thread: along.map(|along| self.grid.thread(along)),
             bounds,
             unroll,
             jammed: held.jammed(),

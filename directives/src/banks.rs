@@ -8,7 +8,7 @@
 use crate::section::{Ranging, Read, Section};
 
 /// Threads of a warp, and banks.
-const WARP: usize = 32;
+const WARP: usize = crate::along::WARP as usize;
 /// Bytes of a word.
 const WORD: i128 = 4;
 
@@ -64,14 +64,12 @@ fn turns(section: &Section, threads: &[u32], padding: i128) -> (usize, usize) {
 
 /// The place in shared memory of what a thread reads, with all else that ranges at its first turn; none if it reads nothing.
 fn place_of(read: &Read, pitches: &[i128], threads: &[u32], thread: usize) -> Option<i128> {
+    let places = places_of(thread, threads);
     let mut sum = 0;
     for (place, pitch) in read.places.iter().zip(pitches) {
         for term in &place.terms {
-            if let Ranging::Thread(level) = term.ranging {
-                let own = along(thread, threads, level);
-                if own >= term.count {
-                    return None;
-                }
+            if let Ranging::Thread(along) = term.ranging {
+                let own = along.place(&places).filter(|own| *own < term.count)?;
                 sum += term.factor * own * pitch;
             }
         }
@@ -95,11 +93,16 @@ pub(crate) fn degree(section: &Section, threads: &[u32], padding: i128) -> Optio
     is_known.then(|| section.reads.iter().filter_map(of_read).max())?
 }
 
-/// Where a thread is along a dimension of its block.
-fn along(thread: usize, threads: &[u32], level: usize) -> i128 {
-    let inner = threads[level + 1..].iter().map(|&extent| extent as usize);
-    let inner: usize = inner.product();
-    (thread / inner % threads[level] as usize) as i128
+/// Where a thread is along the dimensions of its block.
+pub(crate) fn places_of(thread: usize, threads: &[u32]) -> Vec<i128> {
+    let mut rest = thread as i128;
+    let mut places = Vec::with_capacity(threads.len());
+    for &extent in threads.iter().rev() {
+        places.push(rest % i128::from(extent));
+        rest /= i128::from(extent);
+    }
+    places.reverse();
+    places
 }
 
 /// How often a warp goes to the bank to which it goes most often, for elements at these places: at once for as many

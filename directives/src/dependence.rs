@@ -14,7 +14,7 @@ use crate::affine::{Affine, Execution, Known, Step};
 use crate::arrays::array_of;
 use crate::error::DirectiveError;
 use crate::integer::{Linear, System};
-use crate::owner::{Owners, Which, divided};
+use crate::owner::{Axis, Owners, Which, divided};
 use crate::program::Program;
 use crate::reduce::Reduced;
 use crate::schedule::Schedule;
@@ -426,8 +426,8 @@ impl Check<'_> {
             Which::Block => vec![Vec::new()],
             Which::Thread => self.without_barrier(order, &mut asked, &mut owners)?,
         };
-        for dim in 0..self.schedule.dims(which).len() {
-            let apart = match self.apart(order, &mut asked, &mut owners, which, dim)? {
+        for axis in self.schedule.axes(which) {
+            let apart = match self.apart(order, &mut asked, &mut owners, axis)? {
                 Lost::Never => continue,
                 Lost::Always => vec![None],
                 Lost::If(sums) => sums.into_iter().map(Some).collect(),
@@ -462,20 +462,19 @@ impl Check<'_> {
         order.x.writes && order.y.reads && !order.carried_by.is_some_and(around)
     }
 
-    /// When different places along a dimension execute the two.
+    /// When different places along an axis of the grid execute the two.
     fn apart(
         &mut self,
         order: &Order<'_>,
         asked: &mut Question,
         owners: &mut Owners<'_>,
-        which: Which,
-        dim: usize,
+        axis: Axis,
     ) -> Option<Lost> {
-        if self.schedule.dims(which)[dim] == 1 {
+        if self.schedule.extent(axis) == 1 {
             return Some(Lost::Never);
         }
-        let [x_loop, y_loop] = [order.x, order.y].map(|access| owners.loop_of(access, which, dim));
-        let is_each_blocks = which == Which::Block && order.x.is_of_block(self.function);
+        let [x_loop, y_loop] = [order.x, order.y].map(|access| owners.loop_of(access, axis));
+        let is_each_blocks = matches!(axis, Axis::Block(_)) && order.x.is_of_block(self.function);
         if is_each_blocks && x_loop.is_none() {
             return Some(Lost::Never);
         }
@@ -487,8 +486,8 @@ impl Check<'_> {
         {
             return Some(Lost::Never);
         }
-        let x = self.place(order, asked, owners, (which, x_loop), true)?;
-        let y = self.place(order, asked, owners, (which, y_loop), false)?;
+        let x = self.place(order, asked, owners, (axis, x_loop), true)?;
+        let y = self.place(order, asked, owners, (axis, y_loop), false)?;
         let (Some(x), Some(y)) = (x, y) else {
             return Some(Lost::Always);
         };
@@ -496,14 +495,14 @@ impl Check<'_> {
         Some(Lost::If(vec![less(&x, &y)?, less(&y, &x)?]))
     }
 
-    /// The place along a dimension that executes one of the two, by the loop around it that is distributed over the
-    /// dimension; `Some(None)` if all places do.
+    /// The place along an axis that executes one of the two, by the loop around it that is distributed over the axis;
+    /// `Some(None)` if all places do.
     fn place(
         &mut self,
         order: &Order<'_>,
         asked: &mut Question,
         owners: &mut Owners<'_>,
-        (which, around): (Which, Option<Around>),
+        (axis, around): (Axis, Option<Around>),
         is_x: bool,
     ) -> Option<Option<Linear>> {
         let (access, execution) = match is_x {
@@ -513,9 +512,9 @@ impl Check<'_> {
         let (affine, system) = (&mut self.affine, &mut asked.system);
         match around {
             Some(held) => owners
-                .place(affine, system, execution, is_x, &held, which)
+                .place(affine, system, execution, is_x, (&held, axis))
                 .map(Some),
-            None => Some(is_first_alone(access, which).then(|| Linear::number(0))),
+            None => Some(is_first_alone(access, axis).then(|| Linear::number(0))),
         }
     }
 
@@ -533,7 +532,7 @@ impl Check<'_> {
         let held = order.x.loops[number];
         let passes = self.barrier_after(order.x, held.depth + 1)
             || self.barrier_before(order.y, held.depth + 1);
-        if !held.schedule.partition.over_threads {
+        if held.schedule.partition.over_threads.is_none() {
             return Some(if passes { Vec::new() } else { vec![Vec::new()] });
         }
         // Turns of one batch are executed side by side.
@@ -672,10 +671,10 @@ impl Check<'_> {
     }
 }
 
-/// Whether of the places along a dimension over which nothing is distributed only the first one executes an access:
+/// Whether of the places along an axis over which nothing is distributed only the first one executes an access:
 /// it does what writes memory, and its thread all of `singular`.
-fn is_first_alone(access: &Access, which: Which) -> bool {
-    access.writes || access.singular && which == Which::Thread
+fn is_first_alone(access: &Access, axis: Axis) -> bool {
+    access.writes || access.singular && matches!(axis, Axis::Thread(_))
 }
 
 /// The least number from 1 on that a sum is in a solution.

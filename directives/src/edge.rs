@@ -34,7 +34,8 @@ pub(crate) struct Edge {
 impl Edge {
     /// Of a program with its tiles.
     pub(crate) fn of(program: &Program, schedule: &Schedule) -> Edge {
-        let may_pad = |held: &LoopSchedule| held.jammed() > 1 && held.partition.over_threads;
+        let may_pad =
+            |held: &LoopSchedule| held.jammed() > 1 && held.partition.over_threads.is_some();
         if !schedule.loops.iter().any(may_pad) {
             return Edge::default();
         }
@@ -303,7 +304,7 @@ impl Loops<'_> {
         for &inst in &function.regions[region].insts {
             let held = self.schedule_of(inst);
             let mut inner = open;
-            if held.partition.over_threads {
+            if held.partition.over_threads.is_some() {
                 let is_wanted = held.jammed() > 1 && self.is_worth_it(inst) || open;
                 inner = is_wanted && self.can_be_padded(inst);
                 if inner {

@@ -62,6 +62,32 @@ pub enum DirectiveError {
         /// How many the grid has.
         dims: usize,
     },
+    /// A loop that is distributed over warps, or over their lanes, of blocks that do not have whole ones.
+    #[error("{}", error_text!(
+        "{place}: the loop is distributed over {what}, which are of 32 neighbouring threads each, and a block has {threads} threads \
+         along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"
+    ))]
+    Warps {
+        /// Where the loop is.
+        place: String,
+        /// Over what: warps, or lanes.
+        what: &'static str,
+        /// How many threads there are along the last dimension.
+        threads: u32,
+    },
+    /// A loop that is distributed over threads over which one around it is.
+    #[error("{}", error_text!(
+        "{place}: the loop is distributed over {what}, and a loop around it over {by}, which are the same threads: take one of \
+         the clauses away"
+    ))]
+    Taken {
+        /// Where the loop is.
+        place: String,
+        /// Over what.
+        what: &'static str,
+        /// Over what a loop around it is.
+        by: &'static str,
+    },
     /// A virtual grid that no device has.
     #[error("{}", error_text!("{dims}: {problem}"))]
     Grid {
@@ -174,17 +200,40 @@ pub enum DirectiveError {
         /// How many elements the slice has.
         len: usize,
     },
-    /// A use of a slice whose elements blocks have computed in shared memory alone.
+    /// A use of a slice whose elements blocks have computed in shared memory alone, or iterations have had of their own.
     #[error("{}", error_text!(
-        "`{slice}` is used behind a region that says `shared(compute({slice}))`, with which its elements are nowhere but in          shared memory: let it be a vector of the function's own that nothing else reads, or take the clause away"
+        "`{slice}` is used behind a region that says `{clause}`, with which its elements are nowhere but in {memory}: let it be a \
+         vector of the function's own that nothing else reads, or take the clause away"
     ))]
     NotKept {
         /// The slice.
         slice: String,
+        /// What the region says.
+        clause: String,
+        /// The memory that held its elements.
+        memory: &'static str,
     },
     /// A slice that a loop does not reduce.
     #[error("{}", error_text!("{place}: `{slice}` cannot be reduced: {problem}"))]
     Reduction {
+        /// Where the loop is, or the access that is in the way.
+        place: String,
+        /// The slice.
+        slice: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A loop whose running values threads do not compute together.
+    #[error("{}", error_text!("{place}: the running values of the loop cannot be computed by threads together: {problem}"))]
+    Scan {
+        /// Where the loop is, or what in it is in the way.
+        place: String,
+        /// Why not, and what to do.
+        problem: &'static str,
+    },
+    /// A slice of which iterations cannot have elements of their own.
+    #[error("{}", error_text!("{place}: iterations cannot have elements of `{slice}` of their own: {problem}"))]
+    Privatized {
         /// Where the loop is, or the access that is in the way.
         place: String,
         /// The slice.

@@ -5,6 +5,7 @@ use kiln_jit_core::ir::{
 };
 use kiln_jit_core::launch::Dim3;
 
+use crate::along::{Along, WARP};
 use crate::emit::{Emit, position_row};
 use crate::error::DirectiveError;
 use crate::schedule::Schedule;
@@ -123,11 +124,47 @@ impl Rows {
 pub(crate) struct Grid {
     pub(crate) blocks: Vec<Dim>,
     pub(crate) threads: Vec<Dim>,
+    /// Along the warps and the lanes of the last dimension, if a loop is distributed over them.
+    warps: Option<[Dim; 2]>,
     /// Whether the thread is the first of its block.
     pub(crate) is_first: Value,
 }
 
 impl Grid {
+    /// Where the thread is along what a loop is distributed over.
+    pub(crate) fn thread(&self, along: Along) -> Dim {
+        let of_warp = |place: usize| {
+            let dims = self.warps.expect("they are there where a loop has them");
+            dims[place]
+        };
+        match along {
+            Along::Dim(level) => self.threads[level],
+            Along::Warps => of_warp(0),
+            Along::Lanes => of_warp(1),
+        }
+    }
+
+    /// All that tells where the thread is in its block.
+    pub(crate) fn of_threads(&self) -> impl Iterator<Item = &Dim> {
+        self.threads.iter().chain(self.warps.iter().flatten())
+    }
+
+    /// Writes which warp of the last dimension and which lane the thread is; the list of these instructions.
+    pub(crate) fn write_warps(&mut self, function: &mut Function) -> Vec<Inst> {
+        let at = function.location;
+        let mut emit = Emit::new(function, at);
+        let Dim { index, extent, .. } = self.threads[self.threads.len() - 1];
+        let [zero, size] = [0, WARP.into()].map(|number| emit.int(number, Type::U32));
+        let warps = emit.binary(BinaryOp::Div, extent, size);
+        let [warp, lane] = [BinaryOp::Div, BinaryOp::Rem].map(|op| emit.binary(op, index, size));
+        self.warps = Some([(warp, warps), (lane, size)].map(|(index, extent)| Dim {
+            index,
+            extent,
+            is_first: emit.compare(CompareOp::Eq, index, zero),
+        }));
+        emit.list
+    }
+
     /// The number of the thread in its block, of so many along each dimension, and how many there are.
     pub(crate) fn linear(&self, emit: &mut Emit<'_>, threads: &[u32]) -> (Value, i128) {
         let mut own = self.threads[0].index;
@@ -173,6 +210,7 @@ pub(crate) fn write_grid(
     let grid = Grid {
         blocks,
         threads,
+        warps: None,
         is_first,
     };
     (emit.list, grid)

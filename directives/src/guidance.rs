@@ -8,8 +8,9 @@ use kiln_jit_core::ir::{Inst, Value};
 
 use crate::accesses::{Access, Accesses};
 use crate::affine::{Affine, Atom, Known, Step};
-use crate::apply::apply;
-use crate::banks::degree;
+use crate::along::WARP;
+use crate::apply::{Levels, apply};
+use crate::banks::{degree, places_of};
 use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::integer::Linear;
@@ -19,8 +20,6 @@ use crate::schedule::Schedule;
 use crate::stage::Staged;
 use crate::transform::Transformed;
 
-/// The threads of a warp.
-const WARP: u32 = 32;
 /// The bytes that global memory gives at least (CUDA best practices, "Coalesced Access to Global Memory").
 const SECTOR: i128 = 32;
 /// What a multiprocessor of compute capability 9.0 has (CUDA guide, "Compute Capabilities").
@@ -253,20 +252,15 @@ impl Warp<'_> {
 
     /// The first turns of loops over threads that a thread has; none if it has none, or does not execute the access.
     fn turns(&mut self, access: &Access, lane: u32) -> Option<HashMap<Inst, i128>> {
-        let mut rest = lane;
-        let mut places = Vec::new();
-        for &extent in self.schedule.threads.iter().rev() {
-            places.push(i128::from(rest % extent));
-            rest /= extent;
-        }
-        places.reverse();
-        let mut turns = HashMap::new();
-        let mut over = 0;
+        let places = places_of(lane as usize, &self.schedule.threads);
+        let (mut turns, mut levels) = (HashMap::new(), Levels::default());
         for held in &access.loops {
-            if !held.schedule.partition.over_threads {
+            let partition = held.schedule.partition;
+            levels = held.levels.within(partition);
+            let Some(along) = held.levels.along(partition) else {
                 continue;
-            }
-            let turn = *places.get(held.levels.threads)?;
+            };
+            let turn = along.place(&places)?;
             if self
                 .affine
                 .turns(held.inst)
@@ -275,10 +269,12 @@ impl Warp<'_> {
                 return None;
             }
             turns.insert(held.inst, turn);
-            over = over.max(held.levels.threads + 1);
         }
         // What no loop distributes, the first thread writes.
-        let is_first = places[over..].iter().all(|&place| place == 0);
+        let undivided = self.schedule.undivided(levels).into_iter();
+        let is_first = undivided
+            .map(|along| along.place(&places))
+            .all(|place| place == Some(0));
         (is_first || !access.writes).then_some(turns)
     }
 

@@ -3,6 +3,7 @@
 
 use kiln_jit_core::ir::{Control, Inst, Region};
 
+use crate::along::{Along, WARP};
 use crate::apply::Levels;
 use crate::arrays::assigned;
 use crate::error::DirectiveError;
@@ -79,13 +80,13 @@ impl Check<'_> {
     fn inst(&self, inst: Inst, open: &[Open], around: Around) -> Result<(), DirectiveError> {
         let node = &self.program.function().insts[inst];
         let refuse = |problem: &str| Err(self.program.placement(node.location, problem));
-        if self.program.singular.contains_key(&inst) && around.levels.threads > 0 {
+        if self.program.singular.contains_key(&inst) && around.levels.parts_threads() {
             return refuse(
                 "`singular` within a loop over threads, of whose iterations the first thread has some only: put it \
-                 outside of the loop, or take the clause `over_thread` away",
+                 outside of the loop, or take the clause for threads away",
             );
         }
-        if assigned(self.program.function(), inst).is_some() && around.levels.threads > 0 {
+        if assigned(self.program.function(), inst).is_some() && around.levels.parts_threads() {
             return refuse(
                 "an array in shared memory is declared or assigned in a loop over threads, each of whose iterations has one of its \
                  own: declare it outside of the loop, or leave it to the threads by taking `#[shared]` away",
@@ -146,10 +147,61 @@ impl Check<'_> {
             () if partition.over_blocks.is_some() && inner.blocks > blocks => {
                 deep(inner.blocks, "blocks", "`tblock`", blocks)
             }
-            () if partition.over_threads && inner.threads > threads => {
+            () if partition.over_threads.is_some() && inner.threads > threads => {
                 deep(inner.threads, "threads", "`thread`", threads)
             }
-            () => Ok(()),
+            () => self.warps(inst, partition, around.levels),
+        }
+    }
+
+    /// Whether blocks have the warps that a loop is distributed over, and no loop around goes over the same threads.
+    fn warps(
+        &self,
+        inst: Inst,
+        partition: Partition,
+        around: Levels,
+    ) -> Result<(), DirectiveError> {
+        let Some(along) = around.along(partition) else {
+            return Ok(());
+        };
+        let place = || {
+            self.program
+                .place(self.program.function().insts[inst].location)
+        };
+        let threads = &self.schedule.threads;
+        let last = Along::Dim(threads.len() - 1);
+        let what = match along {
+            Along::Dim(_) => "the last dimension of threads",
+            Along::Warps => "warps",
+            Along::Lanes => "the lanes of a warp",
+        };
+        let taken = match along {
+            Along::Dim(_) if along == last && (around.warps || around.lanes) => {
+                Some("warps or their lanes")
+            }
+            Along::Warps if around.warps => Some(what),
+            Along::Lanes if around.lanes => Some(what),
+            Along::Warps | Along::Lanes if around.threads == threads.len() => {
+                Some("the last dimension of threads")
+            }
+            _ => None,
+        };
+        if let Some(by) = taken {
+            return Err(DirectiveError::Taken {
+                place: place(),
+                what,
+                by,
+            });
+        }
+        match threads[threads.len() - 1] {
+            extent if extent % WARP != 0 && !matches!(along, Along::Dim(_)) => {
+                Err(DirectiveError::Warps {
+                    place: place(),
+                    what,
+                    threads: extent,
+                })
+            }
+            _ => Ok(()),
         }
     }
 

@@ -11,8 +11,9 @@
 //! | `program` | a region, and what its marks say |
 //! | `schedule` | grids and partitions as a value with a text |
 //! | `grid` | virtual grids on the dimensions of the hardware |
+//! | `along` | dimensions of blocks, warps and lanes that loops go over |
 //! | `apply`, `shares`, `once`, `meeting` | each thread's share of loops, of which it may have one turn; bodies in which threads meet |
-//! | `transform`, `interchange`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations side by side; what is executed beyond their ends |
+//! | `transform`, `interchange`, `peel`, `jam`, `edge` | tiles of loops; inner loops that become outer ones; iterations that are split off; iterations side by side; what is executed beyond their ends |
 //! | `uniform`, `levels` | what all threads of a block have the same; what has to hold for a schedule |
 //! | `dependence` | whether threads keep the order of the sequential program; `accesses`, `affine`, `owner`, `integer` are what it asks |
 //! | `banks` | banks of shared memory, and longer rows for them |
@@ -24,7 +25,9 @@
 //! | `reuse` | one place in shared memory for what is not in use at the same time |
 //! | `compute` | that blocks compute what a turn reads of a slice, instead of loops before it |
 //! | `private` | variables that iterations hand on |
+//! | `privatize` | slices of which each iteration has elements of its own |
 //! | `reduce` | elements that iterations combine with values in any order |
+//! | `scan` | variables that iterations combine with values and hand on, in their order |
 //! | `kernel` | programs as kernels |
 //! | `search` | looking for a schedule |
 //! | `offload` | what the code of `#[offload]` refers to: slices that are on the device, regions that were verified |
@@ -38,6 +41,7 @@
 
 mod accesses;
 mod affine;
+mod along;
 mod apply;
 mod arrays;
 mod banks;
@@ -63,10 +67,13 @@ mod meeting;
 mod offload;
 mod once;
 mod owner;
+mod peel;
 mod private;
+mod privatize;
 mod program;
 mod reduce;
 mod reuse;
+mod scan;
 mod schedule;
 mod search;
 mod section;
@@ -82,7 +89,7 @@ pub use guidance::{AccessCost, Guidance, Occupancy, SectionCost};
 pub use kernel::Scheduled;
 pub use offload::Report;
 pub use program::Program;
-pub use schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+pub use schedule::{LoopSchedule, OverBlocks, OverThreads, Partition, Schedule, Slices};
 pub use search::{Budget, Found, Trial};
 pub use section::Section;
 

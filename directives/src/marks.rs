@@ -9,7 +9,10 @@
 //! | [`copyout()`] | there, too, for each slice | what a turn writes of the slice is in shared memory until the turn ends |
 //! | [`compute()`] | there, too, for each slice | a block computes what a turn reads of the slice first, instead of the loops that write it |
 //! | [`reduction()`] | there, too, for each slice | iterations combine elements of the slice with values in any order |
+//! | [`scan()`] | there, too | variables that iterations combine with values and hand on are computed by threads together |
+//! | [`privatize()`] | there, too, for each slice | each iteration has elements of the slice of its own |
 //! | [`interchange()`] | there, too | the loop that alone is in it becomes the one around it |
+//! | [`peel_first()`], [`peel_last()`] | there, too | so many of the loop's first or last iterations are split off |
 //! | [`tile()`] | there, too | the loop becomes two: from tile to tile, and within a tile |
 //! | [`jam()`] | there, too | so many of the loop's iterations are executed side by side |
 //! | [`unroll()`] | there, too | how often the loop's body is written |
@@ -23,6 +26,22 @@ pub const NOT_OVER_BLOCKS: u32 = 0;
 pub const BLOCK: u32 = 1;
 /// What a loop has as its first number whose iterations go to blocks in turn.
 pub const CYCLIC: u32 = 2;
+
+/// What a loop without a clause for threads has as its second number.
+pub const NOT_OVER_THREADS: u32 = 0;
+/// What a loop has as its second number that goes over the threads of a dimension.
+pub const THREADS: u32 = 1;
+/// What a loop has as its second number that goes over warps.
+pub const WARPS: u32 = 2;
+/// What a loop has as its second number that goes over the lanes of a warp.
+pub const LANES: u32 = 3;
+
+fn over_threads(number: Option<i128>) -> Result<(), String> {
+    match number {
+        Some(0..=3) => Ok(()),
+        _ => Err("a literal 0, 1, 2 or 3, for a clause".to_owned()),
+    }
+}
 
 fn clause(number: Option<i128>) -> Result<(), String> {
     match number {
@@ -49,10 +68,10 @@ fn left_in() -> ! {
 }
 
 kiln_device_stdlib::intrinsic! {
-    /// The iterations of the next loop are distributed: over blocks by the first number, over the threads of a block
-    /// if the second is 1.
+    /// The iterations of the next loop are distributed: over blocks by the first number ([`NOT_OVER_BLOCKS`], [`BLOCK`] or
+    /// [`CYCLIC`]), over the threads of a block by the second ([`NOT_OVER_THREADS`], [`THREADS`], [`WARPS`] or [`LANES`]).
     pub fn partition(blocks: u32, threads: u32)
-        where blocks is clause, threads is clause
+        where blocks is clause, threads is over_threads
     {
         let _ = (blocks, threads);
         left_in()
@@ -97,6 +116,18 @@ kiln_device_stdlib::intrinsic! {
         left_in()
     } = row("offload.reduction").with_effects(kiln_jit_core::ir::Effects::Memory);
 
+    /// What iterations of the next loop combine with values and hand on, the threads of a block compute together.
+    pub fn scan() {
+        left_in()
+    } = row("offload.scan").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Each iteration of the next loop has elements of its own of a slice, a parameter of the region that is named by its length,
+    /// and writes what it reads of them before.
+    pub fn privatize(len: u32) {
+        let _ = len;
+        left_in()
+    } = row("offload.privatize").with_effects(kiln_jit_core::ir::Effects::Memory);
+
     /// The rows of what the next loop has in shared memory are as long as they need be.
     pub fn unpadded() {
         left_in()
@@ -106,6 +137,22 @@ kiln_device_stdlib::intrinsic! {
     pub fn interchange() {
         left_in()
     } = row("offload.interchange").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Of the next loop's iterations so many of the first ones are split off, and come before it.
+    pub fn peel_first(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.peel_first").with_effects(kiln_jit_core::ir::Effects::Memory);
+
+    /// Of the next loop's iterations so many of the last ones are split off, and come behind it.
+    pub fn peel_last(iterations: u32)
+        where iterations is count
+    {
+        let _ = iterations;
+        left_in()
+    } = row("offload.peel_last").with_effects(kiln_jit_core::ir::Effects::Memory);
 
     /// The next loop becomes two: one that goes from tile to tile of so many iterations, and one within a tile.
     pub fn tile(iterations: u32)

@@ -22,7 +22,7 @@ use crate::error::DirectiveError;
 use crate::guidance::Guidance;
 use crate::kernel::Scheduled;
 use crate::program::Program;
-use crate::schedule::Schedule;
+use crate::schedule::{LoopSchedule, Schedule, Slices};
 use crate::touched::{Elements, Touched, touched};
 
 /// What a call of an `#[offload]` function has copied and launched, or would.
@@ -127,8 +127,8 @@ pub struct Present<T: KernelType> {
     pub(crate) allocated: Option<Section>,
     /// The elements that are in constant memory, of which no region writes any.
     pub(crate) constant: Option<Copied<T>>,
-    /// The name of a slice whose elements blocks have computed, and nobody has written to it since.
-    lost: Option<String>,
+    /// Why nobody has the elements, since a region that had them in memory of blocks or threads alone.
+    lost: Option<DirectiveError>,
 }
 
 /// Elements that launches pass by value.
@@ -237,11 +237,10 @@ impl<T: KernelType> Present<T> {
     /// Notes what a region does to the slice, which is this parameter of it; before the launch.
     ///
     /// # Errors
-    /// A read of elements that were not copied to the device and that no region has written, or that blocks have computed.
+    /// A read of elements that were not copied to the device and that no region has written, or that blocks or iterations had alone.
     pub fn used(&mut self, ready: &Ready, param: usize, name: &str) -> Result<(), DirectiveError> {
-        let mut loops = ready.schedule.loops.iter();
-        if loops.any(|held| held.computed.contains(param as u32)) {
-            self.lost = Some(name.to_owned());
+        if let Some(lost) = lost_by(&ready.schedule, param, name) {
+            self.lost = Some(lost);
             return Ok(());
         }
         self.is_kept()?;
@@ -282,9 +281,7 @@ impl<T: KernelType> Present<T> {
     /// Refuses a use of what nobody has.
     pub(crate) fn is_kept(&self) -> Result<(), DirectiveError> {
         match &self.lost {
-            Some(slice) => Err(DirectiveError::NotKept {
-                slice: slice.clone(),
-            }),
+            Some(lost) => Err(lost.clone()),
             None => Ok(()),
         }
     }
@@ -328,7 +325,7 @@ impl<T: KernelType> Present<T> {
     /// Copies the slice to the host, if a region has written it.
     ///
     /// # Errors
-    /// What a copy meets; a slice whose elements blocks have computed.
+    /// What a copy meets; a slice whose elements blocks or iterations had alone.
     pub fn copy_back(&mut self, offload: &mut Offload<'_>, slice: &mut [T]) -> Result<()> {
         self.is_kept()?;
         if !self.is_newer || matches!(self.held, Held::Nothing) {
@@ -365,6 +362,26 @@ impl<T: KernelType> Present<T> {
         (self.written, self.allocated) = (None, None);
         self.constant = None;
     }
+}
+
+/// What a use of a slice meets behind a region under this schedule, if nobody has its elements then.
+fn lost_by(schedule: &Schedule, param: usize, name: &str) -> Option<DirectiveError> {
+    let has = |slices: fn(&LoopSchedule) -> Slices| {
+        let mut loops = schedule.loops.iter();
+        loops.any(|held| slices(held).contains(param as u32))
+    };
+    let (clause, memory) = if has(|held| held.computed) {
+        (format!("shared(compute({name}))"), "shared memory")
+    } else if has(|held| held.privatized) {
+        (format!("privatize({name})"), "memory of threads")
+    } else {
+        return None;
+    };
+    Some(DirectiveError::NotKept {
+        slice: name.to_owned(),
+        clause,
+        memory,
+    })
 }
 
 /// The number that an expression of a grid is; one that is too large for one that is below 0.

@@ -83,21 +83,11 @@ impl Search<'_, '_> {
         let Some(turns) = self.affine.turns(inst) else {
             return false;
         };
-        let extent = |dims: &[u32], level: usize, is_over: bool| {
-            let extent = dims.get(level).filter(|_| is_over);
-            extent.map_or(1, |&extent| i128::from(extent))
-        };
         let (partition, jammed) = (held.partition, i128::from(held.jammed()));
-        let blocks = extent(
-            &self.schedule.blocks,
-            levels.blocks,
-            partition.over_blocks.is_some(),
-        );
-        let threads = extent(
-            &self.schedule.threads,
-            levels.threads,
-            partition.over_threads,
-        );
+        let blocks = self.schedule.blocks.get(levels.blocks);
+        let blocks = blocks.filter(|_| partition.over_blocks.is_some());
+        let blocks = blocks.map_or(1, |&extent| i128::from(extent));
+        let threads = i128::from(self.schedule.places_of(partition, levels));
         let most = turns.most.max(0);
         let fits = match partition.over_blocks {
             Some(OverBlocks::Block) => {

@@ -6,6 +6,7 @@ use kiln_jit_core::ir::Inst;
 
 use crate::accesses::{Access, Around};
 use crate::affine::{Affine, Execution};
+use crate::along::{Along, WARP};
 use crate::integer::{Linear, System};
 use crate::schedule::{OverBlocks, Schedule};
 
@@ -16,12 +17,27 @@ pub(crate) enum Which {
     Thread,
 }
 
+/// Along what places differ: a dimension of the grid's blocks, or what tells threads of a block apart.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Axis {
+    Block(usize),
+    Thread(Along),
+}
+
 impl Schedule {
-    /// The extents of the grid's blocks or threads.
-    pub(crate) fn dims(&self, which: Which) -> &[u32] {
+    /// Along what blocks differ, or threads of a block.
+    pub(crate) fn axes(&self, which: Which) -> Vec<Axis> {
         match which {
-            Which::Block => &self.blocks,
-            Which::Thread => &self.threads,
+            Which::Block => (0..self.blocks.len()).map(Axis::Block).collect(),
+            Which::Thread => self.all_along().into_iter().map(Axis::Thread).collect(),
+        }
+    }
+
+    /// How many places there are along an axis.
+    pub(crate) fn extent(&self, axis: Axis) -> u32 {
+        match axis {
+            Axis::Block(dim) => self.blocks[dim],
+            Axis::Thread(along) => self.places(along),
         }
     }
 }
@@ -51,32 +67,46 @@ impl<'s> Owners<'s> {
         }
     }
 
-    /// The loop around an access that is distributed over a dimension.
-    pub(crate) fn loop_of(&self, access: &Access, which: Which, dim: usize) -> Option<Around> {
+    /// The loop around an access that is distributed over an axis: over warps and lanes that over all of their dimension is, too.
+    pub(crate) fn loop_of(&self, access: &Access, axis: Axis) -> Option<Around> {
+        let last = Along::Dim(self.schedule.threads.len().saturating_sub(1));
         let mut loops = access.loops.iter();
-        let held = loops.find(|held| match which {
-            Which::Block => {
-                held.schedule.partition.over_blocks.is_some() && held.levels.blocks == dim
+        let held = loops.find(|held| {
+            let partition = held.schedule.partition;
+            match axis {
+                Axis::Block(dim) => partition.over_blocks.is_some() && held.levels.blocks == dim,
+                Axis::Thread(along) => {
+                    let own = held.levels.along(partition);
+                    let is_of_warps = matches!(along, Along::Warps | Along::Lanes);
+                    own == Some(along) || is_of_warps && own == Some(last)
+                }
             }
-            Which::Thread => held.schedule.partition.over_threads && held.levels.threads == dim,
         });
         held.copied()
     }
 
-    /// The place along its dimension of who executes a turn.
+    /// The place along an axis of who executes a turn of a loop that is distributed over it.
     pub(crate) fn place(
         &mut self,
         affine: &mut Affine<'_>,
         system: &mut System,
         execution: &mut Execution,
         is_first: bool,
-        held: &Around,
-        which: Which,
+        (held, axis): (&Around, Axis),
     ) -> Option<Linear> {
         let owner = self.owner(affine, system, execution, is_first, held)?;
-        Some(match which {
-            Which::Block => owner.block,
-            Which::Thread => owner.thread,
+        let along = match axis {
+            Axis::Block(_) => return Some(owner.block),
+            Axis::Thread(along) => along,
+        };
+        if held.levels.along(held.schedule.partition) == Some(along) {
+            return Some(owner.thread);
+        }
+        // A thread of the last dimension.
+        let (lane, warp) = divided(system, &owner.thread, WARP.into())?;
+        Some(match along {
+            Along::Lanes => lane,
+            Along::Warps | Along::Dim(_) => warp,
         })
     }
 
@@ -107,9 +137,8 @@ impl<'s> Owners<'s> {
         let turn = Linear::variable(execution.variable(affine, system, atom)?);
         let count = affine.turns(held.inst).and_then(|turns| turns.count);
         let blocks = i128::from(*self.schedule.blocks.get(held.levels.blocks).unwrap_or(&1));
-        let threads = i128::from(*self.schedule.threads.get(held.levels.threads).unwrap_or(&1));
         let partition = held.schedule.partition;
-        let threads = if partition.over_threads { threads } else { 1 };
+        let threads = self.schedule.places_of(partition, held.levels).into();
         let owner = match partition.over_blocks {
             Some(OverBlocks::Cyclic) => {
                 let (thread, group) = divided(system, &turn, threads)?;

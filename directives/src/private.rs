@@ -25,8 +25,14 @@ pub(crate) fn check(program: &Program, schedule: &Schedule) -> Result<(), Direct
         }
     });
     for (inst, how) in apart {
+        let number = program.number_of(inst);
+        let has_running = number.is_some_and(|number| schedule.loops[number].scan);
         for region in function.insts[inst].data.regions() {
-            Body::new(program, (inst, how), region).check()?;
+            let body = Body::new(program, (inst, how), region);
+            match has_running {
+                true => body.check_arrays()?,
+                false => body.check()?,
+            }
         }
     }
     Ok(())
@@ -64,17 +70,22 @@ impl<'p> Body<'p> {
 
     /// Refuses what it hands on.
     pub(crate) fn check(&self) -> Result<(), DirectiveError> {
+        self.check_arrays()?;
+        match self.carried().first() {
+            Some(&(var, inst)) => {
+                let name = &self.program.function().vars[var].name;
+                Err(self.carries(inst, format!("`{name}`")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses arrays that it hands on.
+    pub(crate) fn check_arrays(&self) -> Result<(), DirectiveError> {
         let function = self.program.function();
-        let mut written: Vec<(Var, Inst)> = Vec::new();
         let mut stored: Vec<(Value, Inst)> = Vec::new();
         function.walk(self.region, &mut |_, inst| {
             let data = &function.insts[inst].data;
-            match data.var_use() {
-                Some(VarUse::Set(var, _)) if written.iter().all(|(known, _)| *known != var) => {
-                    written.push((var, inst))
-                }
-                _ => {}
-            }
             if let InstData::Store { ptr, .. } = data {
                 let base = base_of(function, *ptr);
                 if is_local(function, base) {
@@ -88,21 +99,35 @@ impl<'p> Body<'p> {
                 _ => true,
             };
             if !is_inside {
-                return Err(self.carried(inst, "an array".to_owned()));
+                return Err(self.carries(inst, "an array".to_owned()));
             }
         }
-        for (var, inst) in written {
+        Ok(())
+    }
+
+    /// The variables that it hands on, each with the first statement that assigns it.
+    pub(crate) fn carried(&self) -> Vec<(Var, Inst)> {
+        let function = self.program.function();
+        let mut written: Vec<(Var, Inst)> = Vec::new();
+        function.walk(self.region, &mut |_, inst| {
+            let data = &function.insts[inst].data;
+            match data.var_use() {
+                Some(VarUse::Set(var, _)) if written.iter().all(|(known, _)| *known != var) => {
+                    written.push((var, inst))
+                }
+                _ => {}
+            }
+        });
+        written.retain(|&(var, _)| {
             let mut handed_on = false;
             function.for_each_inst(|_, user| {
                 let reads = function.insts[user].data.var_use() == Some(VarUse::Get(var));
                 handed_on |= reads && !self.inside.contains(&user);
             });
             handed_on |= self.assigned(self.region, var, false).is_none();
-            if handed_on {
-                return Err(self.carried(inst, format!("`{}`", function.vars[var].name)));
-            }
-        }
-        Ok(())
+            handed_on
+        });
+        written
     }
 
     /// Whether a variable is assigned behind a region, if it is or is not before; `None` if it may be read before it
@@ -141,7 +166,7 @@ impl<'p> Body<'p> {
         Some(assigned)
     }
 
-    fn carried(&self, inst: Inst, name: String) -> DirectiveError {
+    fn carries(&self, inst: Inst, name: String) -> DirectiveError {
         let function = self.program.function();
         DirectiveError::Carried {
             place: self.program.place(function.insts[inst].location),

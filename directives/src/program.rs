@@ -9,7 +9,7 @@ use kiln_jit_core::ir::{
 
 use crate::error::DirectiveError;
 use crate::marks;
-use crate::schedule::{LoopSchedule, OverBlocks, Partition, Schedule, Slices};
+use crate::schedule::{LoopSchedule, OverBlocks, OverThreads, Partition, Schedule, Slices};
 
 /// A kernel region as a sequential program: a module whose only kernel does, executed by one thread, what the region
 /// does, and what the directives in it say.
@@ -187,8 +187,12 @@ impl Program {
             marks::copyout::row(),
             marks::compute::row(),
             marks::reduction::row(),
+            marks::scan::row(),
+            marks::privatize::row(),
             marks::unpadded::row(),
             marks::interchange::row(),
+            marks::peel_first::row(),
+            marks::peel_last::row(),
             marks::tile::row(),
             marks::jam::row(),
             marks::unroll::row(),
@@ -217,6 +221,8 @@ impl Program {
                         marked.interchanged = true;
                     } else if row.is_same(marks::unpadded::row()) {
                         marked.unpadded = true;
+                    } else if row.is_same(marks::scan::row()) {
+                        marked.scan = true;
                     } else if let Some(slices) = slices_of(row, marked) {
                         let slice = self.slice_of(&node.data, at)?;
                         slices
@@ -280,6 +286,8 @@ impl Program {
             _ => return Err(self.placement(at, "the number of the mark is a literal")),
         };
         let is_twice = match () {
+            () if row.is_same(marks::peel_first::row()) => marked.peel_first.is_some(),
+            () if row.is_same(marks::peel_last::row()) => marked.peel_last.is_some(),
             () if row.is_same(marks::tile::row()) => marked.tile.is_some(),
             () if row.is_same(marks::jam::row()) => marked.jam.is_some(),
             () => marked.unroll != Unroll::Auto,
@@ -291,7 +299,11 @@ impl Program {
                  away",
             ));
         }
-        if row.is_same(marks::tile::row()) {
+        if row.is_same(marks::peel_first::row()) {
+            marked.peel_first = Some(number);
+        } else if row.is_same(marks::peel_last::row()) {
+            marked.peel_last = Some(number);
+        } else if row.is_same(marks::tile::row()) {
             marked.tile = Some(number);
         } else if row.is_same(marks::jam::row()) {
             marked.jam = Some(number);
@@ -325,15 +337,21 @@ impl Program {
             Some(Some(marks::CYCLIC)) => Some(OverBlocks::Cyclic),
             _ => return Err(self.placement(at, "the clauses of the mark are literals 0, 1 or 2")),
         };
+        let over_threads = match numbers.get(1) {
+            Some(Some(marks::THREADS)) => Some(OverThreads::Threads),
+            Some(Some(marks::WARPS)) => Some(OverThreads::Warps),
+            Some(Some(marks::LANES)) => Some(OverThreads::Lanes),
+            _ => None,
+        };
         let partition = Partition {
             over_blocks,
-            over_threads: numbers.get(1) == Some(&Some(1)),
+            over_threads,
         };
         match partition.is_some() {
             true => Ok(partition),
             false => Err(self.placement(
                 at,
-                "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
+                "`loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both",
             )),
         }
     }
@@ -366,14 +384,14 @@ impl Program {
         let param = param.ok_or_else(|| {
             self.placement(
                 at,
-                "`shared` and `reduction` take slices that are parameters of the region: name the slice itself, not a part of it",
+                "`shared`, `reduction` and `privatize` take slices that are parameters of the region: name the slice itself, not a part of it",
             )
         })?;
         match param < Slices::MAX {
             true => Ok(param),
             false => Err(self.placement(
                 at,
-                "`shared` and `reduction` take the first 64 parameters of a region: let the slice come before others",
+                "`shared`, `reduction` and `privatize` take the first 64 parameters of a region: let the slice come before others",
             )),
         }
     }
@@ -486,6 +504,7 @@ fn slices_of<'l>(row: &IntrinsicDef, marked: &'l mut LoopSchedule) -> Option<Vec
         computed,
         copied_out,
         reduction,
+        privatized,
         ..
     } = marked;
     Some(match row {
@@ -494,6 +513,7 @@ fn slices_of<'l>(row: &IntrinsicDef, marked: &'l mut LoopSchedule) -> Option<Vec
         row if row.is_same(marks::compute::row()) => vec![shared, computed],
         row if row.is_same(marks::copyout::row()) => vec![copied_out],
         row if row.is_same(marks::reduction::row()) => vec![reduction],
+        row if row.is_same(marks::privatize::row()) => vec![privatized],
         _ => return None,
     })
 }

@@ -476,7 +476,7 @@ impl Around<'_> {
             let number = self.program.number_of(inst);
             let held = number.map(|number| self.schedule.loops[number].partition);
             let passes = matches!(data.control(), Control::For { .. })
-                && !held.is_some_and(|partition| partition.over_threads);
+                && held.is_none_or(|partition| partition.over_threads.is_none());
             passes
                 && data
                     .regions()

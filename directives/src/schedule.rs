@@ -22,20 +22,32 @@ pub enum OverBlocks {
     Cyclic,
 }
 
+/// How iterations are distributed over the threads of a block.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub enum OverThreads {
+    /// Over the threads along a dimension of the block.
+    Threads,
+    /// Over the warps along the last dimension, which are 32 neighbouring threads each: all lanes of a warp execute its
+    /// iterations.
+    Warps,
+    /// Over the 32 lanes of a warp: all warps execute all iterations, each lane those of its own.
+    Lanes,
+}
+
 /// How the iterations of a loop are distributed. Over threads they always are in turn: thread `t` has, of the share
-/// of its block, iterations `t`, `t + T`, `t + 2 * T` and so on.
+/// of its block, iterations `t`, `t + T`, `t + 2 * T` and so on. So have warps, and lanes.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Partition {
     /// Over blocks, if at all; otherwise every block executes all iterations.
     pub over_blocks: Option<OverBlocks>,
-    /// Over the threads of a block; otherwise every thread executes all iterations of its block.
-    pub over_threads: bool,
+    /// Over the threads of a block, if at all; otherwise every thread executes all iterations of its block.
+    pub over_threads: Option<OverThreads>,
 }
 
 impl Partition {
     /// Whether the loop is distributed at all.
     pub fn is_some(self) -> bool {
-        self.over_blocks.is_some() || self.over_threads
+        self.over_blocks.is_some() || self.over_threads.is_some()
     }
 }
 
@@ -46,8 +58,13 @@ impl fmt::Display for Partition {
             Some(OverBlocks::Cyclic) => "over_tblock(CYCLIC)",
             None => "",
         };
-        let threads = if self.over_threads { "over_thread" } else { "" };
-        let both = self.over_blocks.is_some() && self.over_threads;
+        let threads = match self.over_threads {
+            Some(OverThreads::Threads) => "over_thread",
+            Some(OverThreads::Warps) => "over_warp",
+            Some(OverThreads::Lanes) => "over_lane",
+            None => "",
+        };
+        let both = self.over_blocks.is_some() && self.over_threads.is_some();
         write!(f, "{blocks}{}{threads}", if both { " " } else { "" })?;
         match self.is_some() {
             true => Ok(()),
@@ -118,12 +135,23 @@ pub struct LoopSchedule {
     /// The slices of which iterations combine elements with values, in whatever order. The text of a schedule has
     /// `reduction(2)`.
     pub reduction: Slices,
+    /// The variables that iterations combine with values and hand on, in the order of the program, the threads of a block compute
+    /// together. The text of a schedule says `scan`.
+    pub scan: bool,
+    /// The slices of which each iteration has elements of its own, in memory of its thread, and writes what it reads of them
+    /// before. The text of a schedule has `privatize(3)`.
+    pub privatized: Slices,
     /// Rows of staged slices are as long as they need be in shared memory; if this is `false`, longer where the threads of a
     /// warp would else wait for one bank. The text of a schedule says `nopad`.
     pub unpadded: bool,
     /// The loop directly within, which alone is in it, is around it instead; of several such loops, inner ones are interchanged
     /// first. What else is said of a loop goes with it. The text of a schedule says `interchange`.
     pub interchanged: bool,
+    /// How many of the loop's first iterations are split off: a loop of its own, before what is left, has them, distributed in the
+    /// same way, and nothing of what else is said of the loop. The text of a schedule says `peel_first(1)`.
+    pub peel_first: Option<u32>,
+    /// How many of its last ones are, behind what is left. The text of a schedule says `peel_last(1)`.
+    pub peel_last: Option<u32>,
     /// The loop becomes two: one that goes from tile to tile of so many iterations and has all that is said of the loop
     /// but [`LoopSchedule::unroll`], and one within a tile.
     pub tile: Option<u32>,
@@ -136,9 +164,15 @@ pub struct LoopSchedule {
 }
 
 impl LoopSchedule {
-    /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' own.
+    /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' or iterations' own.
     pub(crate) fn is_for_arguments(self) -> bool {
-        !self.shared.is_empty() || !self.copied_out.is_empty() || !self.reduction.is_empty()
+        let slices = [
+            self.shared,
+            self.copied_out,
+            self.reduction,
+            self.privatized,
+        ];
+        slices.iter().any(|slices| !slices.is_empty())
     }
 
     /// How many iterations are executed side by side.
@@ -197,10 +231,14 @@ impl fmt::Display for Schedule {
                 ("compute", held.computed),
                 ("copyout", held.copied_out),
                 ("reduction", held.reduction),
+                ("privatize", held.privatized),
             ];
             for (clause, slices) in slices.into_iter().filter(|(_, slices)| !slices.is_empty()) {
                 let numbers: Vec<_> = slices.numbers().map(|held| held.to_string()).collect();
                 write!(f, " {clause}({})", numbers.join(","))?;
+            }
+            if held.scan {
+                f.write_str(" scan")?;
             }
             if held.unpadded {
                 f.write_str(" nopad")?;
@@ -215,11 +253,16 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
     if held.interchanged {
         f.write_str(" interchange")?;
     }
-    if let Some(size) = held.tile {
-        write!(f, " tile({size})")?;
-    }
-    if let Some(count) = held.jam {
-        write!(f, " unroll_and_jam({count})")?;
+    let counts = [
+        ("peel_first", held.peel_first),
+        ("peel_last", held.peel_last),
+        ("tile", held.tile),
+        ("unroll_and_jam", held.jam),
+    ];
+    for (clause, count) in counts {
+        if let Some(count) = count {
+            write!(f, " {clause}({count})")?;
+        }
     }
     match held.unroll {
         Unroll::Auto => Ok(()),
@@ -229,14 +272,50 @@ fn write_transformations(f: &mut fmt::Formatter<'_>, held: &LoopSchedule) -> fmt
     }
 }
 
-/// Reads a clause that has a slice's numbers or transforms the loop.
+/// What a loop's part of a schedule has.
+const CLAUSES: &str = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `over_warp`, `over_lane`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `privatize(3)`, `scan`, `nopad`, `interchange`, `peel_first(1)`, `peel_last(1)`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
+
+/// Reads a clause.
 fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
+    let (over_blocks, over_threads) = match clause {
+        "over_tblock(BLOCK)" => (Some(OverBlocks::Block), None),
+        "over_tblock(CYCLIC)" => (Some(OverBlocks::Cyclic), None),
+        "over_thread" => (None, Some(OverThreads::Threads)),
+        "over_warp" => (None, Some(OverThreads::Warps)),
+        "over_lane" => (None, Some(OverThreads::Lanes)),
+        "independent" => {
+            held.independent = true;
+            return Some(());
+        }
+        "scan" => {
+            held.scan = true;
+            return Some(());
+        }
+        "nopad" => {
+            held.unpadded = true;
+            return Some(());
+        }
+        "sequential" => return Some(()),
+        _ => return read_transformation(clause, held),
+    };
+    let partition = &mut held.partition;
+    partition.over_blocks = over_blocks.or(partition.over_blocks);
+    partition.over_threads = over_threads.or(partition.over_threads);
+    Some(())
+}
+
+/// Reads a clause that has a slice's numbers or transforms the loop.
+fn read_transformation(clause: &str, held: &mut LoopSchedule) -> Option<()> {
     let number = |name: &str| {
         let rest = clause.strip_prefix(name)?.strip_prefix('(')?;
         rest.strip_suffix(')')?.trim().parse().ok()
     };
     if let Some(size) = number("tile") {
         held.tile = Some(size);
+    } else if let Some(count) = number("peel_first") {
+        held.peel_first = Some(count);
+    } else if let Some(count) = number("peel_last") {
+        held.peel_last = Some(count);
     } else if let Some(count) = number("unroll_and_jam") {
         held.jam = Some(count);
     } else if let Some(times) = number("unroll") {
@@ -255,6 +334,7 @@ fn read_clause(clause: &str, held: &mut LoopSchedule) -> Option<()> {
                     "compute" => held.computed = slices,
                     "copyout" => held.copied_out = slices,
                     "reduction" => held.reduction = slices,
+                    "privatize" => held.privatized = slices,
                     _ => return None,
                 }
             }
@@ -294,18 +374,7 @@ impl FromStr for Schedule {
                 .ok_or_else(|| wrong(part, "the loops in order, `loop 0: ..; loop 1: ..`"))?;
             let mut held = LoopSchedule::default();
             for clause in clauses.split_whitespace() {
-                match clause {
-                    "over_tblock(BLOCK)" => held.partition.over_blocks = Some(OverBlocks::Block),
-                    "over_tblock(CYCLIC)" => held.partition.over_blocks = Some(OverBlocks::Cyclic),
-                    "over_thread" => held.partition.over_threads = true,
-                    "independent" => held.independent = true,
-                    "nopad" => held.unpadded = true,
-                    "sequential" => {}
-                    _ => {
-                        let wanted = "`over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, `over_thread`, `independent`, `shared(0,1)`, `whole(1)`, `compute(1)`, `copyout(1)`, `reduction(2)`, `nopad`, `interchange`, `tile(16)`, `unroll_and_jam(4)`, `unroll`, `unroll(4)`, `unroll(never)` or `sequential`";
-                        read_clause(clause, &mut held).ok_or_else(|| wrong(clause, wanted))?;
-                    }
-                }
+                read_clause(clause, &mut held).ok_or_else(|| wrong(clause, CLAUSES))?;
             }
             schedule.loops.push(held);
         }

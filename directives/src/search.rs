@@ -324,9 +324,8 @@ impl<'p> Covered<'p> {
             let levels = around.fold(Levels::default(), |levels, around| {
                 levels.within(schedule.loops[around].partition)
             });
-            let threads = schedule.threads.get(levels.threads);
-            let threads = threads.filter(|_| held.partition.over_threads);
-            let group = i128::from(threads.copied().unwrap_or(1)) * i128::from(held.jammed());
+            let threads = schedule.places_of(held.partition, levels);
+            let group = i128::from(threads) * i128::from(held.jammed());
             let count = self
                 .affine
                 .turns(inst)

@@ -17,6 +17,7 @@ use kiln_jit_core::ir::{
 use self::boxed::boxed;
 use crate::accesses::{Access, Accesses, Around};
 use crate::affine::{Affine, Atom, Form, Known, Step};
+use crate::along::Along;
 use crate::banks::padding;
 use crate::edge::Edge;
 use crate::error::DirectiveError;
@@ -27,8 +28,8 @@ use crate::schedule::{LoopSchedule, OverBlocks, Schedule};
 /// What ranges in one turn of the loop.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Ranging {
-    /// The thread's place along a dimension of the block.
-    Thread(usize),
+    /// The thread's place in its block.
+    Thread(Along),
     /// The number of an iteration among those of a loop around that a thread executes side by side.
     Copy(Inst),
     /// The turn of a loop within, whose index grows by the step.
@@ -680,19 +681,12 @@ impl Search<'_> {
 
     /// How many blocks and threads a loop is distributed over.
     fn extents(&self, held: &Around) -> [i128; 2] {
-        let extent = |dims: &[u32], level: usize, is_over: bool| {
-            let extent = dims.get(level).filter(|_| is_over);
-            extent.map_or(1, |&extent| i128::from(extent).max(1))
-        };
         let (partition, levels) = (held.schedule.partition, held.levels);
-        let over_blocks = partition.over_blocks.is_some();
+        let blocks = self.schedule.blocks.get(levels.blocks);
+        let blocks = blocks.filter(|_| partition.over_blocks.is_some());
         [
-            extent(&self.schedule.blocks, levels.blocks, over_blocks),
-            extent(
-                &self.schedule.threads,
-                levels.threads,
-                partition.over_threads,
-            ),
+            blocks.map_or(1, |&extent| i128::from(extent).max(1)),
+            self.schedule.places_of(partition, levels).into(),
         ]
     }
 
@@ -724,14 +718,16 @@ impl Search<'_> {
                 Some(OverBlocks::Cyclic) => (most, threads * blocks),
                 None => (most, threads),
             };
-            let level = held.levels.threads;
+            // If it is not distributed over threads, one place is all.
+            let along = held.levels.along(partition);
+            let along = along.unwrap_or(Along::Dim(held.levels.threads));
             // Lanes beyond the end read at their places, too.
             let is_padded = self.edge.is_padded(held.inst);
             let (of_threads, of_copies) = match is_padded {
                 true => (threads, i128::MAX),
                 false => (threads.min(share), ceil(share, threads)),
             };
-            terms.push(term(Ranging::Thread(level), of_threads, 1));
+            terms.push(term(Ranging::Thread(along), of_threads, 1));
             let side_by_side = i128::from(held.schedule.jammed()).min(of_copies);
             let spread = match partition.over_blocks {
                 Some(OverBlocks::Cyclic) => blocks,

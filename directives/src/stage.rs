@@ -26,6 +26,7 @@ use crate::grid::Grid;
 use crate::program::Program;
 use crate::reduce::{Own, Reduced, is_for_block};
 use crate::reuse::shared_bytes;
+use crate::scan::{Scan, insert};
 use crate::schedule::Schedule;
 use crate::section::{MAX_BYTES, Ranging, Read, Section, sections};
 use crate::transform::{Transformed, region_of, replace};
@@ -41,6 +42,8 @@ pub(crate) struct Staged {
     pub(crate) own: Vec<Own>,
     /// Loops that write slices of which blocks compute what they read.
     producers: Vec<Producer>,
+    /// By barrier: the running value that threads compute there.
+    pub(crate) scans: BTreeMap<Inst, Scan>,
     /// By barrier: what tells that nothing is written yet.
     clears: BTreeMap<Inst, Vec<Flags>>,
 }
@@ -91,9 +94,16 @@ impl Staged {
             numbers: HashMap::new(),
             own: Vec::new(),
             producers: transformed.producers.clone(),
+            scans: BTreeMap::new(),
             clears: BTreeMap::new(),
         };
-        let mut room = MAX_BYTES.saturating_sub(shared_bytes(&program.module, program.kernel));
+        let with_scans = schedule.loops.iter().enumerate();
+        for (number, _) in with_scans.filter(|(_, held)| held.scan) {
+            let scans = insert(&mut staged.program, schedule, number)?;
+            staged.scans.extend(scans);
+        }
+        let used = shared_bytes(&staged.program.module, program.kernel);
+        let mut room = MAX_BYTES.saturating_sub(used);
         let mut barriers: HashMap<usize, Inst> = HashMap::new();
         let mut ends: HashMap<usize, Inst> = HashMap::new();
         for section in sections(program, (schedule, edge), known)? {
@@ -262,24 +272,28 @@ impl Staged {
         }
     }
 
-    /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for: no
+    /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for, or in other
+    /// blocks than those that running values are for: no
     /// thread then reads or writes besides them. The extents of the grid are numbers from there on.
     pub(crate) fn assert_launch(
         &mut self,
         (schedule, known): (&Schedule, &[Known]),
         (grid, block): (&mut Grid, Dim3),
     ) -> Vec<Inst> {
-        if self.stages.is_empty() {
+        let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+        if !is_for_arguments && self.scans.is_empty() {
             return Vec::new();
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
         let axes = [0, 1, 2].map(|axis| position_row(module, "block_dim", axis));
+        let known = if is_for_arguments { known } else { &[] };
         let arguments = arguments(module, &module.functions[kernel], known);
         let function = &mut module.functions[kernel];
         let at = function.location;
         let mut emit = Emit::new(function, at);
         let mut wanted: Vec<(Value, i128, &str)> = Vec::new();
         let dims = grid.blocks.iter_mut().zip(&schedule.blocks);
+        let dims = dims.filter(|_| is_for_arguments);
         let dims = dims.chain(grid.threads.iter_mut().zip(&schedule.threads));
         for (dim, &extent) in dims {
             wanted.push((dim.extent, extent.into(), "grid"));
@@ -394,7 +408,7 @@ impl Emit<'_> {
             for (&(value, _, what), &number) in wanted.iter().zip(&numbers) {
                 let same = emit.compare(CompareOp::Eq, value, number);
                 let message = format!(
-                    "a kernel that stages slices in shared memory is for the {what} that it was made for"
+                    "a kernel with numbers of a launch in it is for the {what} that it was made for"
                 );
                 emit.assert(same, &message, [value, number]);
             }
@@ -453,7 +467,7 @@ fn place_in(emit: &mut Emit<'_>, (grid, numbers): Places<'_>, tile: &Tile, read:
         number += (place.number - dim.first) * pitch;
         for term in &place.terms {
             let mut part = match term.ranging {
-                Ranging::Thread(level) => grid.threads[level].index,
+                Ranging::Thread(along) => grid.thread(along).index,
                 Ranging::Copy(inst) => numbers[&inst],
                 Ranging::Turn { inst, step } => turn(emit, inst, step),
             };

@@ -19,6 +19,8 @@ use crate::dependence::check_interchange;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::interchange::Pair;
+use crate::peel::{MAX_PEELED, Peel};
+use crate::privatize::privatize;
 use crate::program::Program;
 use crate::reduce::{Reduced, reduce};
 use crate::schedule::{LoopSchedule, Schedule};
@@ -66,6 +68,16 @@ impl<'p> Transformed<'p> {
             let (producers, numbers) = take_out(program.to_mut(), schedule, known)?;
             (transformed.producers, transformed.numbers) = (producers, numbers);
         }
+        if schedule
+            .loops
+            .iter()
+            .any(|held| !held.privatized.is_empty())
+        {
+            let Transformed {
+                program, schedule, ..
+            } = &mut transformed;
+            privatize(program.to_mut(), schedule, known)?;
+        }
         for number in (0..transformed.schedule.loops.len()).rev() {
             if transformed.schedule.loops[number].interchanged {
                 transformed.interchange(number, known)?;
@@ -75,6 +87,7 @@ impl<'p> Transformed<'p> {
         for number in (0..transformed.schedule.loops.len()).rev() {
             let held = transformed.schedule.loops[number];
             transformed.check_counts(number, held)?;
+            transformed.peel(number, held)?;
             if let Some(size) = held.tile {
                 transformed.tile(number, size)?;
             }
@@ -108,6 +121,18 @@ impl<'p> Transformed<'p> {
     fn check_counts(&self, number: usize, held: LoopSchedule) -> Result<(), DirectiveError> {
         let inst = self.program.loops[number].0;
         let counts = [
+            (
+                "peel_first",
+                held.peel_first,
+                MAX_PEELED,
+                "from 1 to 64 iterations are split off",
+            ),
+            (
+                "peel_last",
+                held.peel_last,
+                MAX_PEELED,
+                "from 1 to 64 iterations are split off",
+            ),
             (
                 "tile",
                 held.tile,
@@ -151,10 +176,36 @@ impl<'p> Transformed<'p> {
         Ok(())
     }
 
+    /// Splits first and last iterations off.
+    fn peel(&mut self, number: usize, held: LoopSchedule) -> Result<(), DirectiveError> {
+        let counts = [held.peel_first, held.peel_last];
+        let clauses = ["peel_first", "peel_last"].into_iter().zip(counts);
+        let mut clauses =
+            clauses.filter_map(|(clause, count)| Some(format!("{clause}({})", count?)));
+        let Some(clause) = clauses.next() else {
+            return Ok(());
+        };
+        let inst = self.program.loops[number].0;
+        if !held.computed.is_empty() {
+            let problem = "blocks compute what a turn of the loop reads, and iterations that are split off would find nothing: take \
+                           `compute` away, or let the loop be whole";
+            return Err(self.refuse(inst, clause, problem));
+        }
+        let (step, _) = self.steps(inst, &clause, 1)?;
+        let mut peel = Peel {
+            program: self.program.to_mut(),
+            schedule: &mut self.schedule,
+            numbers: &mut self.numbers,
+            reduced: &mut self.reduced,
+            partial: &mut self.partial,
+        };
+        peel.split(inst, step, counts.map(|count| count.unwrap_or(0)))
+    }
+
     /// Makes two loops of one.
     fn tile(&mut self, number: usize, size: u32) -> Result<(), DirectiveError> {
         let inst = self.program.loops[number].0;
-        let (step, span) = self.steps(inst, size)?;
+        let (step, span) = self.steps(inst, &format!("tile({size})"), size)?;
         let function = self.function();
         let InstData::For {
             index,
@@ -208,9 +259,9 @@ impl<'p> Transformed<'p> {
         Ok(())
     }
 
-    /// The step of a loop and that of a loop over its tiles.
-    fn steps(&self, inst: Inst, size: u32) -> Result<(i128, i128), DirectiveError> {
-        let refuse = |problem| Err(self.refuse(inst, format!("tile({size})"), problem));
+    /// The step of a loop, for a clause, and that of a loop over its tiles of a size.
+    fn steps(&self, inst: Inst, clause: &str, size: u32) -> Result<(i128, i128), DirectiveError> {
+        let refuse = |problem| Err(self.refuse(inst, clause.to_owned(), problem));
         let function = self.program.function();
         let Control::For { bounds, body, .. } = function.insts[inst].data.control() else {
             unreachable!("a schedule's loops are `for`s");

@@ -136,7 +136,7 @@ impl Uniform {
                     let number = program.number_of(inst);
                     let over_threads = number.is_some_and(|number| {
                         let held = schedule.loops.get(number);
-                        held.is_some_and(|held| held.partition.over_threads)
+                        held.is_some_and(|held| held.partition.over_threads.is_some())
                     });
                     if over_threads || differs {
                         self.vary(Some(index));

@@ -2,7 +2,9 @@
 
 use kiln::core::args::{Arg, IntoArg};
 use kiln::core::ir::{BinaryOp, Cursor, FuncId, Module, Value};
-use kiln::directives::{Known, OverBlocks, Partition, Program, Schedule, Scheduled, marks};
+use kiln::directives::{
+    Known, OverBlocks, OverThreads, Partition, Program, Schedule, Scheduled, marks,
+};
 use kiln::prelude::*;
 
 use super::{Outcome, chapter};
@@ -94,7 +96,7 @@ fn run(
 }
 
 /// Who executes each of `len` iterations.
-fn who(
+pub(super) fn who(
     jit: &Jit,
     program: &Program,
     schedule: &Schedule,
@@ -110,7 +112,7 @@ fn who(
 }
 
 /// A block and a thread as [`tagged`] has them.
-fn tag_of(block: u32, thread: u32) -> u32 {
+pub(super) fn tag_of(block: u32, thread: u32) -> u32 {
     1 + 1000 * block + thread
 }
 
@@ -232,13 +234,13 @@ fn owner(partition: Partition, n: u32, k: u32, blocks: u32, threads: u32) -> (u3
 /// The same, of chunks that are given.
 fn owner_in(chunk: u32, partition: Partition, k: u32, blocks: u32, threads: u32) -> (u32, u32) {
     let thread = |of: u32| {
-        if partition.over_threads {
+        if partition.over_threads.is_some() {
             of % threads
         } else {
             0
         }
     };
-    match (partition.over_blocks, partition.over_threads) {
+    match (partition.over_blocks, partition.over_threads.is_some()) {
         (None, _) => (0, thread(k)),
         (Some(OverBlocks::Block), _) => (k / chunk, thread(k % chunk)),
         (Some(OverBlocks::Cyclic), false) => (k % blocks, 0),
@@ -246,11 +248,13 @@ fn owner_in(chunk: u32, partition: Partition, k: u32, blocks: u32, threads: u32)
     }
 }
 
+const THREADS: Option<OverThreads> = Some(OverThreads::Threads);
+
 /// All ways to distribute a loop.
 fn partitions() -> Vec<Partition> {
     let blocks = [None, Some(OverBlocks::Block), Some(OverBlocks::Cyclic)];
     let both = blocks.into_iter().flat_map(|over_blocks| {
-        [false, true].map(|over_threads| Partition {
+        [None, THREADS].map(|over_threads| Partition {
             over_blocks,
             over_threads,
         })
@@ -263,6 +267,11 @@ fn stepped(out: &mut [u32], start: i32, end: i32, step: i32) {
     for i in (start..end).step_by(step as usize) {
         out[((i - start) / step) as usize] = tag(1);
     }
+}
+
+/// The program that writes who executes each of its iterations, of a loop from a number to another in steps.
+pub(super) fn stepped_program() -> kiln::Result<Program> {
+    Program::of(&DeviceFn::of::<stepped>()?)
 }
 
 fn check_owners(got: &[u32], partition: Partition, blocks: u32, threads: u32) {
@@ -278,7 +287,7 @@ fn check_owners(got: &[u32], partition: Partition, blocks: u32, threads: u32) {
 }
 
 fn each_iteration_has_its_thread(jit: &Jit) -> Outcome {
-    let program = Program::of(&DeviceFn::of::<stepped>()?)?;
+    let program = stepped_program()?;
     for partition in partitions() {
         for (blocks, threads) in [(1, 1), (3, 4), (5, 2)] {
             let mut schedule = program.schedule(&[blocks], &[threads]);
@@ -302,7 +311,7 @@ fn each_iteration_has_its_thread(jit: &Jit) -> Outcome {
 
 /// A kernel for launches in which each thread has one iteration, or one group of them, has no loop, and ends other launches.
 fn loops_of_one_turn(jit: &Jit) -> Outcome {
-    let program = Program::of(&DeviceFn::of::<stepped>()?)?;
+    let program = stepped_program()?;
     let (blocks, threads) = (3, 4);
     let ways = partitions()
         .into_iter()
@@ -312,7 +321,7 @@ fn loops_of_one_turn(jit: &Jit) -> Outcome {
         schedule.loops[0].partition = partition;
         schedule.loops[0].jam = (jam > 1).then_some(jam);
         let of_blocks = partition.over_blocks.map_or(1, |_| blocks);
-        let of_threads = if partition.over_threads { threads } else { 1 };
+        let of_threads = partition.over_threads.map_or(1, |_| threads);
         let most = (of_blocks * of_threads * jam) as i32;
         let numbers = [0, i128::from(most), 1].map(Known::Number);
         let known = [&[Known::Nothing][..], &numbers].concat();
@@ -349,7 +358,7 @@ fn chunks_are_of_whole_groups(jit: &Jit) -> Outcome {
     let sizes = [0, 1, 127, 128, 129, 500, 4001];
     let grids = [(16, 8, None), (16, 8, Some(5)), (1, 3, Some(7))];
     for (threads, jam, blocks) in grids {
-        for over_threads in [false, true] {
+        for over_threads in [None, THREADS] {
             let partition = Partition {
                 over_blocks: Some(OverBlocks::Block),
                 over_threads,
@@ -360,7 +369,7 @@ fn chunks_are_of_whole_groups(jit: &Jit) -> Outcome {
                 schedule.loops[0].partition = partition;
                 schedule.loops[0].jam = Some(jam);
                 let got = who(jit, &program, &schedule, n, vec![n.into_arg()])?;
-                let at_once = if over_threads { threads } else { 1 };
+                let at_once = over_threads.map_or(1, |_| threads);
                 let chunk = (n as u32).div_ceil(blocks).next_multiple_of(at_once * jam);
                 for (k, by) in (0..).zip(got) {
                     let (block, thread) = owner_in(chunk, partition, k, blocks, threads);
@@ -528,7 +537,7 @@ fn grids_of_any_dimensions(jit: &Jit) -> Outcome {
             let over_blocks = Some([OverBlocks::Block, OverBlocks::Cyclic][dim % 2]);
             let partition = Partition {
                 over_blocks,
-                over_threads: true,
+                over_threads: THREADS,
             };
             let (b, t) = owner(partition, extents[dim], k, blocks[dim], threads[dim]);
             block = block * blocks[dim] + b;

@@ -230,6 +230,8 @@ fn what_is_computed_is_not_kept(jit: &Jit) -> Outcome {
         let error = error.expect_err("the slice is used behind");
         let wanted = DirectiveError::NotKept {
             slice: "double".to_owned(),
+            clause: "shared(compute(double))".to_owned(),
+            memory: "shared memory",
         };
         assert_eq!(error.library::<DirectiveError>(), Some(&wanted));
     }

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use kiln::directives::{
-    DirectiveError, Known, LoopSchedule, OverBlocks, Partition, Program, Schedule, Slices, marks,
+    DirectiveError, Known, OverBlocks, OverThreads, Partition, Program, Schedule, Slices, marks,
 };
 use kiln::prelude::*;
 
@@ -14,14 +14,20 @@ mod arrays;
 mod beside;
 mod computed;
 mod interchanged;
+mod transformed;
+mod warps;
 
 pub use beside::verify_side_by_side;
 pub use interchanged::verify_interchanged;
+use transformed::transformed;
+pub use warps::verify_warps;
+use warps::{Levels, random_nests_of_warps};
 
 chapter![
     random_nests,
     random_computed_nests,
-    random_nests_with_arrays
+    random_nests_with_arrays,
+    random_nests_of_warps
 ];
 
 /// Numbers from a seed (xorshift64).
@@ -167,7 +173,12 @@ impl Nest {
             with_barriers,
             dims: [blocks.len(), threads.len()],
         };
-        let mut nodes = make.list(0, [0, 0], false);
+        let nodes = make.list(0, Levels::default(), false);
+        Nest::fitted(nodes, blocks, threads)
+    }
+
+    /// A nest with arrays that have the elements that it uses.
+    fn fitted(mut nodes: Vec<Node>, blocks: Vec<u32>, threads: Vec<u32>) -> Nest {
         let mut ends = [(0, 0); 3];
         each_element(&nodes, &mut Vec::new(), &mut |element, indices| {
             let at = element.index.at(indices);
@@ -210,13 +221,13 @@ struct Make<'n> {
 }
 
 impl Make<'_> {
-    fn list(&mut self, loops: usize, levels: [usize; 2], singular: bool) -> Vec<Node> {
+    fn list(&mut self, loops: usize, levels: Levels, singular: bool) -> Vec<Node> {
         let mut nodes = Vec::new();
         for _ in 0..1 + self.numbers.below(2) {
             let node = match self.numbers.below(8) {
                 0..4 if loops < 3 => self.counted(loops, levels, singular),
                 4 if self.with_barriers && !singular => Node::Barrier,
-                5 if !singular && levels[1] == 0 && loops > 0 => {
+                5 if !singular && !levels.parts_threads() && loops > 0 => {
                     Node::Singular(self.list(loops, levels, true))
                 }
                 _ => self.store(loops),
@@ -241,7 +252,7 @@ impl Make<'_> {
         }
     }
 
-    fn counted(&mut self, loops: usize, levels: [usize; 2], singular: bool) -> Node {
+    fn counted(&mut self, loops: usize, levels: Levels, singular: bool) -> Node {
         let step = [1, 1, 2, -1][self.numbers.below(4) as usize];
         let start = self.numbers.within(0, 2);
         let mut factors = vec![0; loops];
@@ -254,14 +265,11 @@ impl Make<'_> {
         if !singular {
             let over_blocks = [None, Some(OverBlocks::Block), Some(OverBlocks::Cyclic)]
                 [self.numbers.below(3) as usize];
-            partition.over_blocks = over_blocks.filter(|_| levels[0] < self.dims[0]);
-            partition.over_threads = levels[1] < self.dims[1] && self.numbers.one_in(2);
+            partition.over_blocks = over_blocks.filter(|_| levels.blocks < self.dims[0]);
+            let over_threads = levels.threads < self.dims[1] && self.numbers.one_in(2);
+            partition.over_threads = over_threads.then_some(OverThreads::Threads);
         }
-        let inner = [
-            levels[0] + usize::from(partition.over_blocks.is_some()),
-            levels[1] + usize::from(partition.over_threads),
-        ];
-        let body = self.list(loops + 1, inner, singular);
+        let body = self.list(loops + 1, levels.within(partition), singular);
         Node::Loop(Counted {
             start,
             end: Sum {
@@ -347,7 +355,13 @@ fn build<'k>(
                         Some(OverBlocks::Block) => marks::BLOCK,
                         Some(OverBlocks::Cyclic) => marks::CYCLIC,
                     };
-                    marks::partition::build(k, blocks, u32::from(over_threads));
+                    let threads = match over_threads {
+                        None => marks::NOT_OVER_THREADS,
+                        Some(OverThreads::Threads) => marks::THREADS,
+                        Some(OverThreads::Warps) => marks::WARPS,
+                        Some(OverThreads::Lanes) => marks::LANES,
+                    };
+                    marks::partition::build(k, blocks, threads);
                 }
                 let (start, step) = (k.lit(Type::I32, held.start), k.lit(Type::I32, held.step));
                 k.for_loop(
@@ -449,7 +463,7 @@ impl Thread<'_> {
         &mut self,
         nodes: &[Node],
         indices: &mut Vec<i64>,
-        levels: [usize; 2],
+        levels: Levels,
         singular: bool,
         active: bool,
     ) {
@@ -465,15 +479,9 @@ impl Thread<'_> {
                     for element in from {
                         self.note(element, indices, 2 * time, false);
                     }
-                    let threads = if singular {
-                        &[]
-                    } else {
-                        &self.threads[levels[1]..]
-                    };
-                    if self.blocks[levels[0]..]
-                        .iter()
-                        .chain(threads)
-                        .all(|&place| place == 0)
+                    let mut blocks = self.blocks[levels.blocks..].iter();
+                    if blocks.all(|&place| place == 0)
+                        && (singular || levels.is_first(&self.threads))
                     {
                         self.note(to, indices, 2 * time + 1, true);
                     }
@@ -488,7 +496,7 @@ impl Thread<'_> {
         &mut self,
         held: &Counted,
         indices: &mut Vec<i64>,
-        levels: [usize; 2],
+        levels: Levels,
         singular: bool,
         active: bool,
     ) {
@@ -499,16 +507,11 @@ impl Thread<'_> {
         } = held.partition;
         let block = over_blocks.map(|_| {
             (
-                self.blocks[levels[0]] as usize,
-                self.nest.blocks[levels[0]] as usize,
+                self.blocks[levels.blocks] as usize,
+                self.nest.blocks[levels.blocks] as usize,
             )
         });
-        let thread = over_threads.then(|| {
-            (
-                self.threads[levels[1]] as usize,
-                self.nest.threads[levels[1]] as usize,
-            )
-        });
+        let thread = over_threads.map(|over| levels.place(over, &self.threads, &self.nest.threads));
         let group = thread.map_or(1, |(_, threads)| threads);
         let share: Vec<usize> = match (block, over_blocks) {
             (Some((at, of)), Some(OverBlocks::Block)) => {
@@ -518,10 +521,7 @@ impl Thread<'_> {
             (Some((at, of)), _) => (0..all.len()).filter(|k| k / group % of == at).collect(),
             (None, _) => (0..all.len()).collect(),
         };
-        let inner = [
-            levels[0] + usize::from(block.is_some()),
-            levels[1] + usize::from(thread.is_some()),
-        ];
+        let inner = levels.within(held.partition);
         for batch in share.chunks(group) {
             let own = thread.map_or(batch.first(), |(at, _)| batch.get(at));
             match own {
@@ -607,7 +607,7 @@ fn is_wrong(nest: &Nest) -> bool {
                 times: &times_of,
                 events: &mut events,
             };
-            one.run(&nest.nodes, &mut Vec::new(), [0, 0], false, true);
+            one.run(&nest.nodes, &mut Vec::new(), Levels::default(), false, true);
         }
     }
     events.values().any(|events| {
@@ -639,12 +639,22 @@ pub struct Tally {
 fn each_nest(
     seed: u64,
     count: usize,
+    run: impl FnMut(&Nest, &Program, &Schedule) -> kiln::Result<()>,
+) -> kiln::Result<Tally> {
+    each(seed, count, Nest::random, run)
+}
+
+/// The same, of nests that are made so.
+fn each(
+    seed: u64,
+    count: usize,
+    make: impl Fn(&mut Numbers) -> Nest,
     mut run: impl FnMut(&Nest, &Program, &Schedule) -> kiln::Result<()>,
 ) -> kiln::Result<Tally> {
     let mut numbers = Numbers(seed);
     let mut tally = Tally::default();
     for number in 0..count {
-        let nest = Nest::random(&mut numbers);
+        let nest = make(&mut numbers);
         let program = Program::of(&nest.region()?)?;
         let schedule = program.schedule(&nest.blocks, &nest.threads);
         let verified = program.verify(&schedule, &nest.known());
@@ -676,33 +686,6 @@ fn each_nest(
 /// A kernel that cannot be described.
 pub fn verify_nests(seed: u64, count: usize) -> kiln::Result<Tally> {
     each_nest(seed, count, |_, _, _| Ok(()))
-}
-
-/// The schedule with such random transformations of its loops as are accepted, and how many those are.
-fn transformed(
-    numbers: &mut Numbers,
-    program: &Program,
-    schedule: &Schedule,
-    known: &[Known],
-) -> (Schedule, usize) {
-    let (mut accepted, mut count) = (schedule.clone(), 0);
-    for number in 0..schedule.loops.len() {
-        let size = 2 + numbers.below(2) as u32;
-        let clauses: [fn(&mut LoopSchedule, u32); 4] = [
-            |held, _| held.interchanged = true,
-            |held, size| held.tile = Some(size),
-            |held, size| held.jam = Some(size),
-            |held, size| held.unroll = Unroll::By(size),
-        ];
-        for clause in clauses {
-            let mut more = accepted.clone();
-            clause(&mut more.loops[number], size);
-            if !numbers.one_in(3) && program.verify(&more, known).is_ok() {
-                (accepted, count) = (more, count + 1);
-            }
-        }
-    }
-    (accepted, count)
 }
 
 fn random_nests(jit: &Jit) -> Outcome {

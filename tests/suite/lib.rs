@@ -41,10 +41,14 @@ mod directives_constants;
 mod directives_copyout;
 mod directives_data;
 mod directives_forms;
+mod directives_peeled;
+mod directives_private;
 pub mod directives_programs;
 pub mod directives_random;
 mod directives_reductions;
+mod directives_scans;
 mod directives_shared;
+mod directives_warps;
 mod extensions;
 mod faults;
 pub mod files;
@@ -173,10 +177,14 @@ pub fn cases() -> Vec<Case> {
         directives_copyout::CASES,
         directives_data::CASES,
         directives_forms::CASES,
+        directives_peeled::CASES,
+        directives_private::CASES,
         directives_programs::CASES,
         directives_random::CASES,
         directives_reductions::CASES,
+        directives_scans::CASES,
         directives_shared::CASES,
+        directives_warps::CASES,
         memory::CASES,
         memory_model::CASES,
         named_barriers::CASES,

@@ -28,20 +28,44 @@ pub(crate) struct Grid {
 /// How a loop is distributed.
 #[derive(Default)]
 pub(crate) struct Partition {
-    /// As `marks::partition` takes it.
+    /// Both as `marks::partition` takes them.
     blocks: u32,
-    threads: bool,
+    threads: u32,
     independent: bool,
     /// Slices that the loop reduces.
     pub(crate) reduction: Vec<Ident>,
+    /// Variables that iterations combine with values and hand on.
+    pub(crate) scan: Vec<Ident>,
     /// How many iterations a thread executes side by side.
     coarsen: Option<u32>,
 }
 
 impl Partition {
+    /// Takes what a loop is distributed over within a block.
+    fn over(&mut self, input: ParseStream<'_>, name: &Ident) -> Result<()> {
+        if input.peek(syn::token::Paren) {
+            let message = format!(
+                "`{name}` takes nothing: how many threads there are is said by `thread(..)` of the region"
+            );
+            return Err(Error::new_spanned(name, message));
+        }
+        let threads = match name.to_string().as_str() {
+            "over_thread" => 1,
+            "over_warp" => 2,
+            _ => 3,
+        };
+        match std::mem::replace(&mut self.threads, threads) {
+            before if before == 0 || before == threads => Ok(()),
+            _ => {
+                let message = "a loop has one of `over_thread`, `over_warp` and `over_lane`: the lanes of all warps are the threads";
+                Err(Error::new_spanned(name, message))
+            }
+        }
+    }
+
     /// The marks before the loop.
     pub(crate) fn marks(&self) -> TokenStream {
-        let (blocks, threads) = (self.blocks, u32::from(self.threads));
+        let (blocks, threads) = (self.blocks, self.threads);
         let independent = self
             .independent
             .then(|| quote!(::kiln::directives::marks::independent();));
@@ -50,7 +74,10 @@ impl Partition {
             .map(|count| quote!(::kiln::directives::marks::jam(#count);));
         let reduction = &self.reduction;
         let reduction = quote!(#(::kiln::directives::marks::reduction(#reduction.len() as u32);)*);
-        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen #reduction)
+        let scan = &self.scan;
+        let scan = (!scan.is_empty())
+            .then(|| quote!(#(let _ = #scan;)* ::kiln::directives::marks::scan();));
+        quote!(::kiln::directives::marks::partition(#blocks, #threads); #independent #coarsen #reduction #scan)
     }
 }
 
@@ -58,9 +85,13 @@ impl Partition {
 #[derive(Default)]
 pub(crate) struct Transform {
     interchange: bool,
+    peel_first: Option<u32>,
+    peel_last: Option<u32>,
     tile: Option<u32>,
     jam: Option<u32>,
     unroll: Option<u32>,
+    /// Slices of which iterations have elements of their own.
+    pub(crate) privatized: Vec<Ident>,
 }
 
 impl Transform {
@@ -71,11 +102,15 @@ impl Transform {
             count.map(|count| quote!(::kiln::directives::marks::#name(#count);))
         };
         let (tile, jam) = (mark("tile", self.tile), mark("jam", self.jam));
+        let first = mark("peel_first", self.peel_first);
+        let last = mark("peel_last", self.peel_last);
         let unroll = mark("unroll", self.unroll);
         let interchange = self
             .interchange
             .then(|| quote!(::kiln::directives::marks::interchange();));
-        quote!(#interchange #tile #jam #unroll)
+        let own = &self.privatized;
+        let own = quote!(#(::kiln::directives::marks::privatize(#own.len() as u32);)*);
+        quote!(#interchange #first #last #tile #jam #unroll #own)
     }
 }
 
@@ -393,12 +428,11 @@ impl Parse for Partition {
                 let name: Ident = input.parse()?;
                 match name.to_string().as_str() {
                     "over_tblock" => partition.blocks = blocks(input)?,
-                    "over_thread" if input.peek(syn::token::Paren) => {
-                        let message = "`over_thread` takes nothing: how many threads there are is said by `thread(..)` of the region";
-                        return Err(Error::new_spanned(name, message));
+                    "over_thread" | "over_warp" | "over_lane" => {
+                        partition.over(input, &name)?;
                     }
-                    "over_thread" => partition.threads = true,
                     "reduction" => partition.reduction.extend(reduction(input, &name)?),
+                    "scan" => partition.scan.extend(scan(input, &name)?),
                     "coarsen" => coarsened = Some((count(input, &name, 1..=64)?, name)),
                     "independent" => {
                         let message = "nobody checks this promise: write `unsafe(independent)`";
@@ -406,7 +440,7 @@ impl Parse for Partition {
                     }
                     _ => {
                         let message = "`loop_partition` has the clauses `over_tblock(BLOCK)`, `over_tblock(CYCLIC)`, \
-                                       `over_thread`, `coarsen(n)`, `reduction(a)` and `unsafe(independent)`";
+                                       `over_thread`, `over_warp`, `over_lane`, `coarsen(n)`, `reduction(a)`, `scan(v)` and `unsafe(independent)`";
                         return Err(Error::new_spanned(name, message));
                     }
                 }
@@ -416,18 +450,18 @@ impl Parse for Partition {
             }
         }
         if let Some((count, name)) = coarsened {
-            if !partition.threads {
-                let message = "`coarsen` gives a thread several iterations at a time, of a loop with `over_thread`; other loops \
-                               have `#[loop_transform(unroll_and_jam(n))]`";
+            if partition.threads == 0 {
+                let message = "`coarsen` gives a thread several iterations at a time, of a loop with `over_thread`, `over_warp` or \
+                               `over_lane`; other loops have `#[loop_transform(unroll_and_jam(n))]`";
                 return Err(Error::new_spanned(name, message));
             }
             partition.coarsen = Some(count);
         }
-        match partition.blocks > 0 || partition.threads {
+        match partition.blocks > 0 || partition.threads > 0 {
             true => Ok(partition),
             false => Err(Error::new(
                 input.span(),
-                "`loop_partition` has no clause: write `over_tblock`, `over_thread` or both",
+                "`loop_partition` has no clause: write `over_tblock`, one of `over_thread`, `over_warp` and `over_lane`, or both",
             )),
         }
     }
@@ -442,18 +476,34 @@ fn reduction(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
     }
 }
 
+/// The variables of a clause `scan`.
+fn scan(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message = "`scan` takes the names of variables that iterations combine with values and hand on: write `scan(sum)`";
+    match input.peek(syn::token::Paren) {
+        true => listed(input, name, message),
+        false => Err(Error::new_spanned(name, message)),
+    }
+}
+
 impl Parse for Transform {
     fn parse(input: ParseStream<'_>) -> Result<Transform> {
-        let message = "`loop_transform` has the clauses `interchange`, `tile(n)`, `unroll_and_jam(n)`, `unroll(n)`, `unroll` and \
-                       `unroll(never)`";
+        let message = "`loop_transform` has the clauses `interchange`, `peel_first(n)`, `peel_last(n)`, `tile(n)`, `unroll_and_jam(n)`, \
+                       `unroll(n)`, `unroll`, `unroll(never)` and `privatize(a)`";
         let (mut transform, mut interchange) = (Transform::default(), None);
         if input.is_empty() {
             return Err(Error::new(input.span(), message));
         }
         while !input.is_empty() {
             let name: Ident = input.parse()?;
+            if name == "privatize" && input.peek(syn::token::Paren) {
+                transform.privatized.extend(privatized(input, &name)?);
+                comma(input)?;
+                continue;
+            }
             let (clause, number) = match name.to_string().as_str() {
                 "interchange" => (&mut interchange, 1),
+                "peel_first" => (&mut transform.peel_first, count(input, &name, 1..=64)?),
+                "peel_last" => (&mut transform.peel_last, count(input, &name, 1..=64)?),
                 "tile" => (&mut transform.tile, count(input, &name, 1..=65_536)?),
                 "unroll_and_jam" => (&mut transform.jam, count(input, &name, 1..=64)?),
                 "unroll" => (&mut transform.unroll, times(input, &name)?),
@@ -462,9 +512,7 @@ impl Parse for Transform {
             if clause.replace(number).is_some() {
                 return Err(Error::new_spanned(name, "this clause is there twice"));
             }
-            if !input.is_empty() {
-                input.parse::<Token![,]>()?;
-            }
+            comma(input)?;
         }
         transform.interchange = interchange.is_some();
         Ok(transform)
@@ -541,6 +589,21 @@ impl Parse for Shared {
             (None, _) => Err(Error::new(input.span(), message)),
         }
     }
+}
+
+/// The slices of a clause `privatize`.
+fn privatized(input: ParseStream<'_>, name: &Ident) -> Result<Vec<Ident>> {
+    let message =
+        "`privatize` takes the names of slices of which each iteration has elements of its own";
+    listed(input, name, message)
+}
+
+/// What stands between clauses, behind all but the last one.
+fn comma(input: ParseStream<'_>) -> Result<()> {
+    if !input.is_empty() {
+        input.parse::<Token![,]>()?;
+    }
+    Ok(())
 }
 
 /// The slices of a clause `copyin`.

@@ -239,6 +239,16 @@ impl<'c> Marks<'c> {
         used.is_some_and(|used| used.writes)
     }
 
+    /// Refuses running values that are no variables of the region.
+    fn scan(&mut self, partition: &Partition) {
+        for variable in &partition.scan {
+            if self.captures.used.contains_key(&variable.to_string()) {
+                let message = "a running value is a variable of the region: declare it there, before the loop";
+                self.refuse(variable, message);
+            }
+        }
+    }
+
     /// Refuses to reduce what is no slice that the region writes.
     fn reduction(&mut self, partition: &Partition) {
         for slice in &partition.reduction {
@@ -259,13 +269,21 @@ impl<'c> Marks<'c> {
         if !matches!(expr, Expr::ForLoop(_)) {
             self.refuse(first, "`loop_transform` is for a `for` loop");
         }
-        match first.parse_args::<Transform>() {
-            Ok(held) => Some(held.marks()),
+        let held: Transform = match first.parse_args() {
+            Ok(held) => held,
             Err(error) => {
                 self.error.get_or_insert(error);
-                None
+                return None;
+            }
+        };
+        for slice in &held.privatized {
+            if !self.is_written(slice) {
+                let message = "the region writes no slice of this name: iterations have elements of their own of one that they write and \
+                               then read; a variable or an array of the region is declared in the loop";
+                self.refuse(slice, message);
             }
         }
+        Some(held.marks())
     }
 
     /// The statement of an expression with directives.
@@ -334,6 +352,7 @@ impl<'c> Marks<'c> {
             }
             (Directive::Partition(partition), Expr::ForLoop(_)) => {
                 self.reduction(&partition);
+                self.scan(&partition);
                 let marks = partition.marks();
                 visit_mut::visit_expr_mut(self, expr);
                 Some(parse_quote!({ #marks #staged #expr }))

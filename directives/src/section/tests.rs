@@ -5,7 +5,7 @@ use kiln_jit_core::ir::{Type, Unroll};
 
 use super::*;
 use crate::marks;
-use crate::schedule::Partition;
+use crate::schedule::{OverThreads, Partition};
 
 /// A sum of the indices of the loops around, outermost first, and a number.
 #[derive(Clone, Debug)]
@@ -57,7 +57,7 @@ fn turns(count: i64, over_blocks: Option<OverBlocks>, over_threads: bool) -> Tur
         step: 1,
         partition: Partition {
             over_blocks,
-            over_threads,
+            over_threads: over_threads.then_some(OverThreads::Threads),
         },
         jam: 1,
     }
@@ -107,14 +107,14 @@ impl Nest {
         for held in &self.loops {
             all.push(next);
             next[0] += usize::from(held.partition.over_blocks.is_some());
-            next[1] += usize::from(held.partition.over_threads);
+            next[1] += usize::from(held.partition.over_threads.is_some());
         }
         all
     }
 
     /// How many turns of a loop the threads execute at once, each of them one.
     fn at_once(&self, number: usize) -> i64 {
-        match self.loops[number].partition.over_threads {
+        match self.loops[number].partition.over_threads.is_some() {
             true => self.threads[self.levels()[number][1]].into(),
             false => 1,
         }
@@ -205,10 +205,10 @@ impl Compared<'_> {
     /// What a term's ranging part is in turns.
     fn value(&self, term: &Term, turns: &[i64]) -> i128 {
         let value = match term.ranging {
-            Ranging::Thread(level) => {
+            Ranging::Thread(along) => {
                 let number = self.loop_of(|number| {
                     let partition = self.nest.loops[number].partition;
-                    partition.over_threads && self.levels[number][1] == level
+                    partition.over_threads.is_some() && Along::Dim(self.levels[number][1]) == along
                 });
                 i128::from(self.place(number, turns) % self.nest.at_once(number))
             }

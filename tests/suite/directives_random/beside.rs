@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use kiln::directives::{DirectiveError, OverBlocks, Partition, Program};
 
-use super::{Counted, Nest, Node, Numbers, Tally, holds_barrier, is_wrong};
+use super::{Counted, Levels, Nest, Node, Numbers, Tally, holds_barrier, is_wrong};
 
 /// A turn of a loop, and who executes it.
 #[derive(Clone, Debug)]
@@ -28,7 +28,7 @@ impl<'n> Trace<'n> {
         nodes: &'n [Node],
         indices: &mut Vec<i64>,
         turns: &mut Vec<Turn<'n>>,
-        levels: [usize; 2],
+        levels: Levels,
     ) {
         for node in nodes {
             match node {
@@ -42,13 +42,11 @@ impl<'n> Trace<'n> {
                         true => dims[level] as usize,
                         false => 1,
                     };
-                    let blocks = extent(&self.nest.blocks, levels[0], over_blocks.is_some());
-                    let threads = extent(&self.nest.threads, levels[1], over_threads);
+                    let blocks = extent(&self.nest.blocks, levels.blocks, over_blocks.is_some());
+                    let threads =
+                        extent(&self.nest.threads, levels.threads, over_threads.is_some());
                     let chunk = held.chunk(all.len(), blocks, threads);
-                    let inner = [
-                        levels[0] + usize::from(over_blocks.is_some()),
-                        levels[1] + usize::from(over_threads),
-                    ];
+                    let inner = levels.within(held.partition);
                     for (turn, index) in all.into_iter().enumerate() {
                         let (block, batch) = match over_blocks {
                             Some(OverBlocks::Cyclic) => {
@@ -104,7 +102,12 @@ fn is_beside(nest: &Nest) -> bool {
         nest,
         events: HashMap::new(),
     };
-    trace.run(&nest.nodes, &mut Vec::new(), &mut Vec::new(), [0, 0]);
+    trace.run(
+        &nest.nodes,
+        &mut Vec::new(),
+        &mut Vec::new(),
+        Levels::default(),
+    );
     let beside = |x: &[Turn<'_>], y: &[Turn<'_>]| {
         let is_one = |x: &Turn<'_>, y: &Turn<'_>| std::ptr::eq(x.held, y.held);
         let mut both = x.iter().zip(y);

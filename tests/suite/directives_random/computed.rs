@@ -1,7 +1,9 @@
 //! Random nests of which the first one writes what the second one reads, with blocks that compute it: what the second one
 //! writes is what the sequential program does.
 
-use kiln::directives::{DirectiveError, OverBlocks, Partition, Program, Schedule, Slices};
+use kiln::directives::{
+    DirectiveError, OverBlocks, OverThreads, Partition, Program, Schedule, Slices,
+};
 use kiln::prelude::*;
 
 use super::{
@@ -136,12 +138,13 @@ fn partitions(numbers: &mut Numbers, loops: usize, dims: [usize; 2]) -> Vec<Part
     let mut next = || {
         let over_blocks =
             [None, Some(OverBlocks::Block), Some(OverBlocks::Cyclic)][numbers.below(3) as usize];
+        let over_threads = levels[1] < dims[1] && !numbers.one_in(3);
         let partition = Partition {
             over_blocks: over_blocks.filter(|_| levels[0] < dims[0]),
-            over_threads: levels[1] < dims[1] && !numbers.one_in(3),
+            over_threads: over_threads.then_some(OverThreads::Threads),
         };
         levels[0] += usize::from(partition.over_blocks.is_some());
-        levels[1] += usize::from(partition.over_threads);
+        levels[1] += usize::from(partition.over_threads.is_some());
         partition
     };
     (0..loops).map(|_| next()).collect()
