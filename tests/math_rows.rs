@@ -425,7 +425,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.erf",
         |x, _| x.erf(),
         |x, _| FloatOps::erf(x),
-        [1.0, 1.0],
+        [1.0, 1.5],
         Tried::Recorded,
     ),
     function(
