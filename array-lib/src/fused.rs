@@ -178,7 +178,7 @@ pub(crate) fn is_gpu(arrays: &Arrays) -> bool {
 /// An expression that is about to be part of a kernel.
 pub(crate) struct Fused<'e> {
     node: &'e Node,
-    /// What its functions take, counted in additions, each wherever it is used.
+    /// How long the functions take, counted in additions, each wherever it is used.
     pub(crate) weight: usize,
     /// The type of the elements.
     ty: fn(&KernelBuilder) -> Type,
@@ -193,8 +193,6 @@ pub(crate) struct Fused<'e> {
     out: Option<Layout>,
     wide: bool,
     by_rows: bool,
-    /// Whether the grid says which row it is: on a GPU, where each thread would divide for it, unless there are too many.
-    rows_of_grid: bool,
     /// How many elements a thread stores, of a row if blocks go along rows.
     items: u32,
     /// Of how many rows below each other, if blocks go along rows, a thread stores one.
@@ -235,7 +233,6 @@ impl<'e> Fused<'e> {
             out: purpose.out.cloned(),
             wide: false,
             by_rows: false,
-            rows_of_grid: false,
             items: 1,
             rows: 1,
             adjacent: 1,
@@ -263,8 +260,6 @@ impl<'e> Fused<'e> {
         if expr.nodes <= FEW_NODES {
             fused.find_several_of_rows();
         }
-        fused.rows_of_grid =
-            fused.is_for_gpu() && (1..=MOST_ALONG_Y).contains(&fused.rows_of_blocks());
         fused.sign(signature);
         Ok(fused)
     }
@@ -388,6 +383,11 @@ impl<'e> Fused<'e> {
         !self.wide && dims.len() > 1 && dims.last().is_some_and(|row| *row >= LONG_ROW)
     }
 
+    /// Whether the grid says which row it is: on a GPU, where each thread would divide for it, unless there are too many.
+    fn rows_of_grid(&self) -> bool {
+        self.is_for_gpu() && (1..=MOST_ALONG_Y).contains(&self.rows_of_blocks())
+    }
+
     /// How many rows of blocks an element-wise kernel has whose blocks go along rows; none of others.
     fn rows_of_blocks(&self) -> usize {
         match (self.by_rows, self.groups[0].dims.as_slice()) {
@@ -424,7 +424,7 @@ impl<'e> Fused<'e> {
             (true, Some(row)) => {
                 let rows = self.rows_of_blocks() as u32;
                 let of_row = grid_for(*row, BLOCK * self.adjacent * self.items);
-                match self.rows_of_grid {
+                match self.rows_of_grid() {
                     true => (of_row, rows),
                     false => (of_row * rows, 1),
                 }
@@ -462,7 +462,7 @@ impl<'e> Fused<'e> {
         let rank = |group: usize| self.groups.get(group).map_or(0, |group| group.dims.len());
         signature.add(Word::Space([rank(0), rank(1)], self.counts, self.wide));
         if self.by_rows {
-            signature.add(Word::ByRows(self.rows_of_grid));
+            signature.add(Word::ByRows(self.rows_of_grid()));
         }
         if self.items > 1 {
             signature.add(Word::Several);

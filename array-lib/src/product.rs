@@ -235,6 +235,35 @@ fn add_products_ahead<T: Num>(
     }
 }
 
+/// Stores the sums of a thread, of a product of so many rows and quads in a row whose first row is this one of all.
+#[device_fn]
+fn store_quads<T: Num>(
+    out: &mut [[T; QUAD]],
+    sums: &[[T; OWN]; OWN],
+    (first_row, first_quad): (usize, usize),
+    (row, column): (usize, usize),
+    (rows, columns, first): (usize, usize, usize),
+) {
+    #[unroll]
+    for i in 0..OWN {
+        #[unroll]
+        for j in 0..OWN / QUAD {
+            let (row, quad) = (
+                first_row + place(row, i),
+                first_quad + j * (TILE / 2 / QUAD) + column,
+            );
+            if row < rows && quad < columns {
+                let mut own = [T::ZERO; QUAD];
+                #[unroll]
+                for n in 0..QUAD {
+                    own[n] = sums[i][j * QUAD + n];
+                }
+                out[(first + row) * columns + quad] = own;
+            }
+        }
+    }
+}
+
 /// [`multiply`] of matrices whose rows are whole quads: `k` and `columns` count these.
 #[kernel(launch_bounds(256, 2))]
 fn multiply_quads<T: Num>(
@@ -282,24 +311,13 @@ fn multiply_quads<T: Num>(
         );
         barrier();
     }
-    #[unroll]
-    for i in 0..OWN {
-        #[unroll]
-        for j in 0..OWN / QUAD {
-            let (row, quad) = (
-                first_row + place(row, i),
-                first_quad + j * (TILE / 2 / QUAD) + column,
-            );
-            if row < rows && quad < columns {
-                let mut own = [T::ZERO; QUAD];
-                #[unroll]
-                for n in 0..QUAD {
-                    own[n] = sums[i][j * QUAD + n];
-                }
-                out[(pair * rows + row) * columns + quad] = own;
-            }
-        }
-    }
+    store_quads(
+        out,
+        &sums,
+        (first_row, first_quad),
+        (row, column),
+        (rows, columns, pair * rows),
+    );
 }
 
 /// The products of pairs of matrices that lie one behind the other, if they are worth tiles: of as many as there are pairs.

@@ -118,7 +118,7 @@ impl<'k> Elements<'_, '_, 'k> {
         let (k, fused) = (self.k, self.fused);
         let (items, rows, wide) = (fused.items, fused.rows, fused.adjacent);
         let (here, of_block) = (k.block_idx().x(), k.lit(Type::U32, BLOCK * items * wide));
-        let (outer, part) = if fused.rows_of_grid {
+        let (outer, part) = if fused.rows_of_grid() {
             (k.block_idx().y(), here)
         } else {
             let blocks = (row + (of_block - 1u32)) / of_block;

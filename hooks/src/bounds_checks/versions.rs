@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use kiln_compiler::ir::{
     AddressSpace, Control, FuncId, Function, FunctionKind, Inst, InstCopy, InstData, IntrinsicDef,
-    IntrinsicId, Module, PrimaryMap, Region, RegionData, Type, TypeTable, UnaryOp, Value, ValueDef,
-    Var, VarData,
+    IntrinsicId, Module, PrimaryMap, Region, RegionData, Source, Type, TypeTable, UnaryOp, Value,
+    ValueDef, Var, VarData, VarUse,
 };
 use kiln_compiler::simt::Uniformities;
 use kiln_compiler::target::Target;
@@ -472,7 +472,7 @@ impl Versions<'_> {
             }
             let data = &self.function.insts[inst].data;
             // What is read from memory no loop makes constant.
-            if matches!(data, InstData::Load { .. }) {
+            if let Source::Memory { .. } = data.facts(self.intrinsics).source {
                 continue;
             }
             let mut made_of = self.set_by(data, inside);
@@ -504,12 +504,12 @@ impl Versions<'_> {
 
     /// What a variable that this reads is set to inside, and what is asked before that.
     fn set_by(&self, data: &InstData, inside: &Inside) -> Vec<Value> {
-        let InstData::VarGet(read) = data else {
+        let Some(VarUse::Get(read)) = data.var_use() else {
             return Vec::new();
         };
-        let set_by = |inst: Inst| match &self.function.insts[inst].data {
-            InstData::VarSet(var, value) if var == read => Some(*value),
-            _ => None,
+        let set_by = |inst: Inst| match self.function.insts[inst].data.var_use() {
+            Some(VarUse::Set(var, value)) => (var == read).then_some(value),
+            Some(VarUse::Get(_)) | None => None,
         };
         let is_set = |inst: Inst| {
             let within = Inside::of(self.function, inst);

@@ -26,7 +26,7 @@ const MOST: usize = 32;
 /// What is given up.
 #[derive(Default)]
 pub(super) struct GivenUp {
-    /// Those given up last are at the end.
+    /// What was given up last is at the end.
     known: Vec<Known>,
     /// How often one was given up.
     turns: u64,
