@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use kiln::prelude::*;
+use suite::math_errors::every::{self, OF_DOUBLES};
 use suite::math_errors::{FUNCTIONS, Function, OF_REFERENCE, WITHOUT, documented, is_told, jit};
 
 use super::math_exact::{answers, line};
@@ -97,6 +98,48 @@ fn doubles_are_within_bounds_of_pairs() -> kiln::Result<()> {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn floats_are_within_bounds_of_doubles() -> kiln::Result<()> {
+    let jit = cpu();
+    let mut wrong = Vec::new();
+    for f in FUNCTIONS {
+        let bound = every::documented(f.name).expect("a row of the table");
+        let seen = f.sweep_f32(&jit, POINTS)?;
+        println!("{}: {seen:?}", f.name);
+        if seen.error > bound + OF_DOUBLES {
+            wrong.push(format!("{}: {seen:?}, of {bound}", f.name));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+/// A result of `f32` that is one unit off is seen to be, and so is one that is none, is infinite, or should be.
+#[test]
+fn floats_that_are_off_are_seen() -> kiln::Result<()> {
+    /// What is done to a result of `f32`; the function of `f64` stays.
+    fn changed<'k>(x: Val<'k>, change: impl Fn(Val<'k>) -> Val<'k>) -> Val<'k> {
+        match x.ty() == Type::F32 {
+            true => change(x.sqrt()),
+            false => x.sqrt(),
+        }
+    }
+    let next: for<'k> fn(Val<'k>) -> Val<'k> =
+        |x| changed(x, |y| (y.bitcast(Type::U32) + 1).bitcast(Type::F32));
+    let nothing: for<'k> fn(Val<'k>) -> Val<'k> = |x| changed(x, |y| (-y).sqrt());
+    let infinite: for<'k> fn(Val<'k>) -> Val<'k> = |x| changed(x, |y| y * 3.0e38);
+    let f = FUNCTIONS
+        .iter()
+        .find(|f| f.name == "sqrt")
+        .expect("it is there");
+    let seen = |tried| f.trying(tried).sweep_f32(&cpu(), 1 << 12);
+    let (next, nothing, infinite) = (seen(next)?, seen(nothing)?, seen(infinite)?);
+    assert!((1.0..=1.5).contains(&next.error), "{next:?}");
+    assert_eq!(nothing.error, f64::INFINITY);
+    assert!(infinite.error > 1e9, "{infinite:?}");
     Ok(())
 }
 

@@ -289,7 +289,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.tan",
         |x, _| x.tan(),
         |x, _| x.tan(),
-        [2.0, 2.0],
+        [2.5, 2.0],
         Tried::Host,
     ),
     function(
@@ -465,7 +465,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.normcdf",
         |x, _| x.normcdf(),
         |x, _| FloatOps::normcdf(x),
-        [4.0, 5.0],
+        [5.0, 5.0],
         Tried::Recorded,
     ),
     function(

@@ -13,6 +13,7 @@
 //! evenly in an interval. Left out are arguments whose results are so small that digits of the reference are lost, and
 //! of sine, cosine and tangent those from 2^30 on, whose multiple of pi takes more digits than a pair has.
 
+pub mod every;
 pub mod pair;
 mod references;
 
@@ -124,16 +125,24 @@ pub const WITHOUT: &[(&str, &str)] = &[
 
 /// What the table of errors says of a function's results in `f64`, in units in the last place; `None` where it has no row.
 pub fn documented(name: &str) -> Option<f64> {
+    let [_, of_f64] = table_row(name)?;
+    Some(of_f64)
+}
+
+/// What the table of errors says of results in `f32` and in `f64`.
+fn table_row(name: &str) -> Option<[f64; 2]> {
     let table = include_str!("../../../device-stdlib/src/math/errors.md");
     let rows = ["|", "of positive numbers |"].map(|end| format!("| `{name}` {end}"));
     let is_row = |line: &&str| rows.iter().any(|row| line.starts_with(row));
     let row = table.lines().find(is_row)?;
-    let bound = row.trim_end_matches('|').rsplit('|').next()?.trim();
-    match bound {
+    let mut bounds = row.trim_end_matches('|').rsplit('|');
+    let mut bound = || match bounds.next()?.trim() {
         "exact" => Some(0.0),
         "rounded once" => Some(0.5),
         number => number.parse().ok(),
-    }
+    };
+    let of_f64 = bound()?;
+    Some([bound()?, of_f64])
 }
 
 /// What was seen of a function.
@@ -219,66 +228,24 @@ impl Function {
     /// # Errors
     /// Those of compiling and of the launches.
     pub fn sweep(&self, jit: &Jit, points: u64, seed: u64) -> kiln::Result<Seen> {
-        let kernel = self.kernel()?;
-        let threads = points.clamp(1, THREADS).next_multiple_of(BLOCK.into());
-        let mut seen = Seen {
-            error: 0.0,
-            at: f64::NAN,
-            points: 0,
-            left_out: 0,
-        };
-        let len = threads as usize;
-        let [mut error, mut at] = [jit.zeros::<f64>(len)?, jit.zeros::<f64>(len)?];
-        let mut left_out = jit.zeros::<u32>(len)?;
         // What seeds and launches begin with lies so far apart that no two have a point in common.
-        let mut first = seed.wrapping_mul(0xd134_2543_de82_ef95);
-        while seen.points < points {
-            let rounds = (points - seen.points).div_ceil(threads).min(ROUNDS);
-            let args = args!(first, rounds as u32, &mut error, &mut at, &mut left_out);
-            jit.launch(&kernel, (threads / u64::from(BLOCK)) as u32, BLOCK, args)?;
-            first = first.wrapping_add(THREADS * ROUNDS);
-            seen.points += rounds * threads;
-            seen.left_out += left_out
-                .to_vec()?
-                .iter()
-                .map(|&n| u64::from(n))
-                .sum::<u64>();
-            for (error, at) in error.to_vec()?.into_iter().zip(at.to_vec()?) {
-                if error > seen.error {
-                    (seen.error, seen.at) = (error, at);
-                }
-            }
-        }
-        Ok(seen)
+        let first = seed.wrapping_mul(0xd134_2543_de82_ef95);
+        launches(jit, &self.kernel()?, points, first)
     }
 
     /// Each thread tries the function at so many points, and tells the largest error and where that is.
     fn kernel(&self) -> kiln::Result<Kernel> {
         Kernel::build(self.name, |k| {
-            let (first, rounds) = (k.param("first", Type::U64), k.param("rounds", Type::U32));
-            let [errors, places] = ["error", "at"].map(|name| k.slice_mut(name, Type::F64));
-            let counts = k.slice_mut("left_out", Type::U32);
+            let trial = Trial::declare(k);
             let i = k.global_id().x();
-            let [worst, place] = ["worst", "place"].map(|name| k.var(name, 0.0f64));
-            let left_out = k.var("left_out", 0u32);
-            let own = first + i.cast(Type::U64) * k.lit(Type::U64, ROUNDS);
-            k.for_range(0u32, rounds, |n| {
+            let own = trial.first + i.cast(Type::U64) * k.lit(Type::U64, ROUNDS);
+            k.for_range(0u32, trial.rounds, |n| {
                 let x = self.point(spread(own + n.cast(Type::U64)));
                 let reference = (self.reference)(x);
                 let error = error((self.tried)(x), reference);
-                k.if_(reference.high.abs().lt(LEAST), || {
-                    left_out.set(left_out + 1);
-                })
-                .else_(|| {
-                    k.if_(error.gt(worst), || {
-                        worst.set(error);
-                        place.set(x);
-                    });
-                });
+                trial.note(x, error, reference.high.abs().lt(LEAST));
             });
-            errors.at(i).set(worst);
-            places.at(i).set(place);
-            counts.at(i).set(left_out);
+            trial.end(i);
         })
     }
 
@@ -297,6 +264,89 @@ impl Function {
         let even = unit.mul_add(k.lit(Type::F64, high - low), k.lit(Type::F64, low));
         (random & 1).eq(1).select(even, spaced.bitcast(Type::F64))
     }
+}
+
+/// The parameters of a kernel that tries a function, and what a thread has seen.
+struct Trial<'k> {
+    k: &'k KernelBuilder,
+    /// What the launch begins with, and how many points a thread tries.
+    first: Val<'k>,
+    rounds: Val<'k>,
+    errors: Val<'k>,
+    places: Val<'k>,
+    counts: Val<'k>,
+    worst: Var<'k>,
+    place: Var<'k>,
+    left_out: Var<'k>,
+}
+
+impl<'k> Trial<'k> {
+    fn declare(k: &'k KernelBuilder) -> Trial<'k> {
+        let (first, rounds) = (k.param("first", Type::U64), k.param("rounds", Type::U32));
+        let [errors, places] = ["error", "at"].map(|name| k.slice_mut(name, Type::F64));
+        let counts = k.slice_mut("left_out", Type::U32);
+        let [worst, place] = ["worst", "place"].map(|name| k.var(name, 0.0f64));
+        let left_out = k.var("left_out", 0u32);
+        Trial {
+            k,
+            first,
+            rounds,
+            errors,
+            places,
+            counts,
+            worst,
+            place,
+            left_out,
+        }
+    }
+
+    /// Notes how far the result of an argument is off, unless it is left out.
+    fn note(&self, x: Val<'k>, error: Val<'k>, is_left_out: Val<'k>) {
+        let k = self.k;
+        k.if_(is_left_out, || self.left_out.set(self.left_out.get() + 1))
+            .else_(|| {
+                k.if_(error.gt(self.worst.get()), || {
+                    self.worst.set(error);
+                    self.place.set(x);
+                });
+            });
+    }
+
+    /// Tells what was seen.
+    fn end(&self, thread: Val<'k>) {
+        self.errors.at(thread).set(self.worst.get());
+        self.places.at(thread).set(self.place.get());
+        self.counts.at(thread).set(self.left_out.get());
+    }
+}
+
+/// Launches a kernel that tries a function until so many points or somewhat more are tried.
+fn launches(jit: &Jit, kernel: &Kernel, points: u64, mut first: u64) -> kiln::Result<Seen> {
+    let threads = points.clamp(1, THREADS).next_multiple_of(BLOCK.into());
+    let mut seen = Seen {
+        error: 0.0,
+        at: f64::NAN,
+        points: 0,
+        left_out: 0,
+    };
+    let len = threads as usize;
+    let [mut error, mut at] = [jit.zeros::<f64>(len)?, jit.zeros::<f64>(len)?];
+    let mut left_out = jit.zeros::<u32>(len)?;
+    while seen.points < points {
+        let rounds = (points - seen.points).div_ceil(threads).min(ROUNDS);
+        let args = args!(first, rounds as u32, &mut error, &mut at, &mut left_out);
+        jit.launch(kernel, (threads / u64::from(BLOCK)) as u32, BLOCK, args)?;
+        first = first.wrapping_add(THREADS * ROUNDS);
+        seen.points += rounds * threads;
+        let counts = left_out.to_vec()?;
+        seen.left_out += counts.iter().map(|&n| u64::from(n)).sum::<u64>();
+        for (error, at) in error.to_vec()?.into_iter().zip(at.to_vec()?) {
+            if error > seen.error {
+                (seen.error, seen.at) = (error, at);
+            }
+        }
+    }
+    Ok(seen)
 }
 
 /// A bijection of integers that spreads them (the finalizer of SplitMix64).
