@@ -2,8 +2,8 @@
 //! device: a program without Rust's harness, so that it can be carried to a machine that has a GPU and no Rust.
 //!
 //! `gpu-tests [FILTER]`, and the other options of Rust's harness. Without a CUDA device it says so and runs
-//! nothing; with `--require` it fails instead. With `--math-errors` it tries functions of `f64` at very many points
-//! (`gpu/math_errors.rs`). Cases run one after the other, as a context has one record
+//! nothing; with `--require` it fails instead. With `--math-errors` it tries functions of `f64` at very many points,
+//! or of `f32` at all (`gpu/math_errors.rs`). Cases run one after the other, as a context has one record
 //! of faults. The last test is a process of its own, `gpu-tests --endless`, which waits for a kernel that
 //! does not end.
 

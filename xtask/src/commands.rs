@@ -299,6 +299,7 @@ const NAMED: &[Named] = &[
     ("./run gpu-tests", Bundle),
     ("./run litmus", Bundle),
     ("./run gpu-tests --math-errors --points 1000000000", Bundle),
+    ("./run gpu-tests --math-errors --f32", Bundle),
     ("./run random-kernels", Bundle),
     ("./run reset", Bundle),
     ("./run soak --minutes 6", Bundle),
