@@ -20,9 +20,9 @@ fn read(region: Result<DeviceFn, Error>) -> Result<Program, Error> {
 }
 
 /// What is refused of a program on a grid, for arguments.
-fn refused(region: Result<DeviceFn, Error>, grid: (&[u32], &[u32]), known: &[Known], want: Expect) {
-    let verified = read(region)
-        .and_then(|program| Ok(program.verify(&program.schedule(grid.0, grid.1), known)?));
+pub fn refused(of: Result<DeviceFn, Error>, on: (&[u32], &[u32]), known: &[Known], want: Expect) {
+    let verified =
+        read(of).and_then(|program| Ok(program.verify(&program.schedule(on.0, on.1), known)?));
     let error = verified.expect_err("it is wrong").to_string();
     want.assert_eq(&error);
 }

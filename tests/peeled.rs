@@ -1,18 +1,13 @@
 //! Loops whose first or last iterations cannot be split off, and what is left of the code of others.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
 
+use super::directives::refused;
+
 /// The arguments of the regions here: two slices of 100 elements, and 100.
 const KNOWN: [Known; 3] = [Known::Length(100), Known::Length(100), Known::Number(100)];
-
-fn refused(region: kiln::Result<DeviceFn>, want: Expect) {
-    let verified = region
-        .and_then(|region| Program::of(&region))
-        .and_then(|program| Ok(program.verify(&program.schedule(&[2], &[32]), &KNOWN)?));
-    want.assert_eq(&verified.expect_err("it is wrong").to_string());
-}
 
 /// Regions with what is refused of each.
 macro_rules! refused {
@@ -21,7 +16,7 @@ macro_rules! refused {
         fn $name() {
             #[device_fn]
             fn region($x: &mut [u32], $y: &mut [u32], $n: usize) $body
-            refused(DeviceFn::of::<region>(), $want);
+            refused(DeviceFn::of::<region>(), (&[2], &[32]), &KNOWN, $want);
         }
     )*};
 }
@@ -33,7 +28,7 @@ refused! {
         for i in (0..n).step_by(step) {
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:33:9: `peel_last(1)` cannot be done: the loop does not count up by a literal: write it so that it does"];
+    }, expect!["tests/peeled.rs:28:9: `peel_last(1)` cannot be done: the loop does not count up by a literal: write it so that it does"];
 
     a_loop_that_is_left, |x, _y, n| {
         marks::peel_first(1);
@@ -43,7 +38,7 @@ refused! {
             }
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:40:9: `peel_first(1)` cannot be done: `break`, or the end of a loop around, is in the loop: test in each iteration whether there is something to do"];
+    }, expect!["tests/peeled.rs:35:9: `peel_first(1)` cannot be done: `break`, or the end of a loop around, is in the loop: test in each iteration whether there is something to do"];
 
     what_the_first_iteration_wrote, |x, _y, n| {
         marks::partition(1, 1);
@@ -51,7 +46,7 @@ refused! {
         for i in 0..n {
             x[i] = x[0] + 1;
         }
-    }, expect!["the write at tests/peeled.rs:52:13 and the read at tests/peeled.rs:52:20 use one element of `x`, in one iteration, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread peel_first(1)` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+    }, expect!["the write at tests/peeled.rs:47:13 and the read at tests/peeled.rs:47:20 use one element of `x`, in one iteration, and under `tblock(2) thread(32) loop 0: over_tblock(BLOCK) over_thread peel_first(1)` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
 
     an_array_of_the_block, |x, _y, n| {
         marks::partition(1, 0);
@@ -65,7 +60,7 @@ refused! {
             }
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:61:13: an array in shared memory is declared in a loop whose first or last iterations are split off, where it would be another one: declare it before the loop"];
+    }, expect!["tests/peeled.rs:56:13: an array in shared memory is declared in a loop whose first or last iterations are split off, where it would be another one: declare it before the loop"];
 
     what_blocks_compute, |x, y, n| {
         for i in 0..n {
@@ -77,14 +72,14 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/peeled.rs:77:9: `peel_first(1)` cannot be done: blocks compute what a turn of the loop reads, and iterations that are split off would find nothing: take `compute` away, or let the loop be whole"];
+    }, expect!["tests/peeled.rs:72:9: `peel_first(1)` cannot be done: blocks compute what a turn of the loop reads, and iterations that are split off would find nothing: take `compute` away, or let the loop be whole"];
 
     too_many, |x, _y, n| {
         marks::peel_last(65);
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:84:9: `peel_last(65)` cannot be done: from 1 to 64 iterations are split off"];
+    }, expect!["tests/peeled.rs:79:9: `peel_last(65)` cannot be done: from 1 to 64 iterations are split off"];
 
     twice, |x, _y, n| {
         marks::peel_first(1);
@@ -92,7 +87,7 @@ refused! {
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/peeled.rs:91:9: the loop is transformed so twice (`coarsen` is `unroll_and_jam` of a loop over threads): take one of them away"];
+    }, expect!["tests/peeled.rs:86:9: the loop is transformed so twice (`coarsen` is `unroll_and_jam` of a loop over threads): take one of them away"];
 }
 
 #[device_fn]

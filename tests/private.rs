@@ -1,18 +1,13 @@
 //! Slices of which iterations are to have elements of their own and cannot.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
 
+use super::directives::refused;
+
 /// The arguments of the regions here: a slice of 8 elements, one of 100, and 100.
 const KNOWN: [Known; 3] = [Known::Length(8), Known::Length(100), Known::Number(100)];
-
-fn refused(region: kiln::Result<DeviceFn>, known: &[Known], want: Expect) {
-    let verified = region
-        .and_then(|region| Program::of(&region))
-        .and_then(|program| Ok(program.verify(&program.schedule(&[2], &[32]), known)?));
-    want.assert_eq(&verified.expect_err("it is wrong").to_string());
-}
 
 /// Regions with what is refused of each.
 macro_rules! refused {
@@ -21,7 +16,7 @@ macro_rules! refused {
         fn $name() {
             #[device_fn]
             fn region($a: &mut [u32], $y: &mut [u32], $n: usize) $body
-            refused(DeviceFn::of::<region>(), &KNOWN, $want);
+            refused(DeviceFn::of::<region>(), (&[2], &[32]), &KNOWN, $want);
         }
     )*};
 }
@@ -34,7 +29,7 @@ refused! {
             a[1] = 1;
             y[i] = a[0];
         }
-    }, expect!["tests/private.rs:35:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
+    }, expect!["tests/private.rs:30:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
 
     what_is_written_behind, |a, y, n| {
         marks::partition(1, 1);
@@ -43,7 +38,7 @@ refused! {
             y[i] = a[0];
             a[0] = 1;
         }
-    }, expect!["tests/private.rs:43:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
+    }, expect!["tests/private.rs:38:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
 
     what_is_written_sometimes, |a, y, n| {
         marks::partition(1, 1);
@@ -54,7 +49,7 @@ refused! {
             }
             y[i] = a[0];
         }
-    }, expect!["tests/private.rs:55:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
+    }, expect!["tests/private.rs:50:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
 
     elements_that_nobody_knows, |a, y, n| {
         marks::partition(1, 1);
@@ -66,7 +61,7 @@ refused! {
             let last = y[i] as usize;
             y[i] = a[last];
         }
-    }, expect!["tests/private.rs:67:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
+    }, expect!["tests/private.rs:62:20: iterations cannot have elements of `a` of their own: not all that is read here is known to be written before, in the same iteration: let statements that no condition is around write these elements first, at indices that are sums of the counters of loops within times numbers"];
 
     what_is_read_behind, |a, y, n| {
         marks::partition(1, 1);
@@ -76,7 +71,7 @@ refused! {
             y[i] = a[0];
         }
         y[0] = a[0];
-    }, expect!["tests/private.rs:78:16: iterations cannot have elements of `a` of their own: it is used outside of the loop, where there is nothing of what iterations have: let nothing else use it"];
+    }, expect!["tests/private.rs:73:16: iterations cannot have elements of `a` of their own: it is used outside of the loop, where there is nothing of what iterations have: let nothing else use it"];
 
     in_a_loop_around, |a, y, n| {
         marks::partition(1, 0);
@@ -89,7 +84,7 @@ refused! {
                 y[10 * j + i] = a[0];
             }
         }
-    }, expect!["tests/private.rs:87:13: iterations cannot have elements of `a` of their own: iterations of a loop around have elements of it of their own: take one of the clauses away"];
+    }, expect!["tests/private.rs:82:13: iterations cannot have elements of `a` of their own: iterations of a loop around have elements of it of their own: take one of the clauses away"];
 
     nothing_in_the_loop, |a, y, n| {
         marks::partition(1, 1);
@@ -97,7 +92,7 @@ refused! {
         for i in 0..n {
             y[i] = a.len() as u32;
         }
-    }, expect!["tests/private.rs:97:9: iterations cannot have elements of `a` of their own: nothing in the loop uses an element of it: take it out of the clause"];
+    }, expect!["tests/private.rs:92:9: iterations cannot have elements of `a` of their own: nothing in the loop uses an element of it: take it out of the clause"];
 
     an_atomic_operation, |a, y, n| {
         marks::partition(1, 1);
@@ -107,7 +102,7 @@ refused! {
             atomic_add(&mut a[0], 1);
             y[i] = a[0];
         }
-    }, expect!["tests/private.rs:107:29: iterations cannot have elements of `a` of their own: a part of it, or of an element, is used, or an atomic operation is: read and write whole elements"];
+    }, expect!["tests/private.rs:102:29: iterations cannot have elements of `a` of their own: a part of it, or of an element, is used, or an atomic operation is: read and write whole elements"];
 }
 
 /// The kernel is for slices of the length that it was made for, and ends other launches.
@@ -130,12 +125,12 @@ fn lengths_that_are_others() -> kiln::Result<()> {
     let unknown = program
         .apply(&schedule)
         .expect_err("the length is not known");
-    expect!["tests/private.rs:120:9: iterations cannot have elements of `a` of their own: how many elements it has is not known without the arguments of a launch: `Program::apply_for` takes them"].assert_eq(&unknown.to_string());
+    expect!["tests/private.rs:115:9: iterations cannot have elements of `a` of their own: how many elements it has is not known without the arguments of a launch: `Program::apply_for` takes them"].assert_eq(&unknown.to_string());
     let long = [Known::Length(1025), Known::Length(100), Known::Number(100)];
     let refused = program
         .verify(&schedule, &long)
         .expect_err("it is too long");
-    expect!["tests/private.rs:120:9: iterations cannot have elements of `a` of their own: an iteration has at most 4096 bytes of its own: let the slice be shorter, or have a part of it for each iteration"].assert_eq(&refused.to_string());
+    expect!["tests/private.rs:115:9: iterations cannot have elements of `a` of their own: an iteration has at most 4096 bytes of its own: let the slice be shorter, or have a part of it for each iteration"].assert_eq(&refused.to_string());
 
     let scheduled = program.apply_for(&schedule, &KNOWN)?;
     let jit = Jit::on(Device::cpu());

@@ -1,18 +1,13 @@
 //! Running values that threads do not compute together.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
 
+use super::directives::refused;
+
 /// The arguments of the regions here: two slices of 100 elements, and 100.
 const KNOWN: [Known; 3] = [Known::Length(100), Known::Length(100), Known::Number(100)];
-
-fn refused(region: kiln::Result<DeviceFn>, want: Expect) {
-    let verified = region
-        .and_then(|region| Program::of(&region))
-        .and_then(|program| Ok(program.verify(&program.schedule(&[2], &[32]), &KNOWN)?));
-    want.assert_eq(&verified.expect_err("it is wrong").to_string());
-}
 
 /// Regions with what is refused of each.
 macro_rules! refused {
@@ -21,7 +16,7 @@ macro_rules! refused {
         fn $name() {
             #[device_fn]
             fn region($x: &mut [u32], $y: &mut [u32], $n: usize) $body
-            refused(DeviceFn::of::<region>(), $want);
+            refused(DeviceFn::of::<region>(), (&[2], &[32]), &KNOWN, $want);
         }
     )*};
 }
@@ -35,7 +30,7 @@ refused! {
             sum += x[i];
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:34:9: the running values of the loop cannot be computed by threads together: the threads of one block compute them: let the loop have `over_thread` and neither `over_tblock`, `over_warp` nor `over_lane`"];
+    }, expect!["tests/scans.rs:29:9: the running values of the loop cannot be computed by threads together: the threads of one block compute them: let the loop have `over_thread` and neither `over_tblock`, `over_warp` nor `over_lane`"];
 
     over_lanes, |x, y, n| {
         let mut sum = 0;
@@ -45,7 +40,7 @@ refused! {
             sum += x[i];
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:44:9: the running values of the loop cannot be computed by threads together: the threads of one block compute them: let the loop have `over_thread` and neither `over_tblock`, `over_warp` nor `over_lane`"];
+    }, expect!["tests/scans.rs:39:9: the running values of the loop cannot be computed by threads together: the threads of one block compute them: let the loop have `over_thread` and neither `over_tblock`, `over_warp` nor `over_lane`"];
 
     side_by_side, |x, y, n| {
         let mut sum = 0;
@@ -56,7 +51,7 @@ refused! {
             sum += x[i];
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:55:9: the running values of the loop cannot be computed by threads together: iterations of the loop, or of one around, are executed side by side: take `coarsen` and `unroll_and_jam` away"];
+    }, expect!["tests/scans.rs:50:9: the running values of the loop cannot be computed by threads together: iterations of the loop, or of one around, are executed side by side: take `coarsen` and `unroll_and_jam` away"];
 
     nothing_that_runs, |x, y, n| {
         marks::partition(0, marks::THREADS);
@@ -64,7 +59,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/scans.rs:64:9: the running values of the loop cannot be computed by threads together: no variable is handed on from iteration to iteration: take the clause away"];
+    }, expect!["tests/scans.rs:59:9: the running values of the loop cannot be computed by threads together: no variable is handed on from iteration to iteration: take the clause away"];
 
     differences, |x, y, n| {
         let mut left = 100;
@@ -74,7 +69,7 @@ refused! {
             left -= x[i];
             y[i] = left;
         }
-    }, expect!["tests/scans.rs:74:13: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
+    }, expect!["tests/scans.rs:69:13: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
 
     sometimes, |x, y, n| {
         let mut sum = 0;
@@ -86,7 +81,7 @@ refused! {
             }
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:85:17: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
+    }, expect!["tests/scans.rs:80:17: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
 
     in_a_loop_within, |x, y, n| {
         let mut sum = 0;
@@ -98,7 +93,7 @@ refused! {
             }
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:97:17: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
+    }, expect!["tests/scans.rs:92:17: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
 
     of_itself, |x, y, n| {
         let mut sum = 1;
@@ -108,7 +103,7 @@ refused! {
             sum += sum * x[i];
             y[i] = sum;
         }
-    }, expect!["tests/scans.rs:108:20: the running values of the loop cannot be computed by threads together: the running value is read before the statement that combines it, and the other value is computed of memory that the region writes, or of variables: let the statement come first, or the value be computed before"];
+    }, expect!["tests/scans.rs:103:20: the running values of the loop cannot be computed by threads together: the running value is read before the statement that combines it, and the other value is computed of memory that the region writes, or of variables: let the statement come first, or the value be computed before"];
 
     what_is_written_between, |x, y, n| {
         let mut sum = 1;
@@ -119,7 +114,7 @@ refused! {
             x[i] += 1;
             sum += x[i];
         }
-    }, expect!["tests/scans.rs:118:13: the running values of the loop cannot be computed by threads together: the running value is read before the statement that combines it, and the other value is computed of memory that the region writes, or of variables: let the statement come first, or the value be computed before"];
+    }, expect!["tests/scans.rs:113:13: the running values of the loop cannot be computed by threads together: the running value is read before the statement that combines it, and the other value is computed of memory that the region writes, or of variables: let the statement come first, or the value be computed before"];
 
     also_another_variable, |x, y, n| {
         let (mut sum, mut last) = (1, 0);
@@ -130,7 +125,7 @@ refused! {
             y[i] = sum + last;
             last = x[i];
         }
-    }, expect!["tests/scans.rs:131:13: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
+    }, expect!["tests/scans.rs:126:13: the running values of the loop cannot be computed by threads together: a variable that iterations hand on is combined with a value once in each, by `+`, `*`, `min`, `max`, `&`, `|` or `^`, under no condition and in no loop within: write `sum += x[i]` so, or declare what is not handed on in the loop"];
 
     of_some_threads, |x, y, n| {
         marks::partition(0, marks::THREADS);
@@ -143,7 +138,7 @@ refused! {
                 y[10 * i + j] = sum;
             }
         }
-    }, expect!["tests/scans.rs:141:13: a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
+    }, expect!["tests/scans.rs:136:13: a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
 }
 
 /// The text of a schedule is read again; the kernel is for its blocks, of any arguments.

@@ -1,9 +1,11 @@
 //! Loops over warps and their lanes: what is refused of them, random nests by trial, what is known of their costs.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
 use suite::directives_random::verify_warps;
+
+use super::directives::refused;
 
 /// None that is wrong by trial is accepted, and none without barriers that is right is refused as wrong.
 #[test]
@@ -17,13 +19,6 @@ fn random_nests_of_warps_are_verified_as_by_trial() -> kiln::Result<()> {
 /// The arguments of the regions here: two slices of 4000 elements, and 40.
 const KNOWN: [Known; 3] = [Known::Length(4000), Known::Length(4000), Known::Number(40)];
 
-fn refused(region: kiln::Result<DeviceFn>, threads: &[u32], want: Expect) {
-    let verified = region
-        .and_then(|region| Program::of(&region))
-        .and_then(|program| Ok(program.verify(&program.schedule(&[2], threads), &KNOWN)?));
-    want.assert_eq(&verified.expect_err("it is wrong").to_string());
-}
-
 /// Regions on blocks of so many threads, with what is refused of each.
 macro_rules! refused {
     ($($name:ident, $threads:expr, |$x:ident, $y:ident, $n:ident| $body:block, $want:expr;)*) => {$(
@@ -31,7 +26,7 @@ macro_rules! refused {
         fn $name() {
             #[device_fn]
             fn region($x: &mut [u32], $y: &mut [u32], $n: usize) $body
-            refused(DeviceFn::of::<region>(), &$threads, $want);
+            refused(DeviceFn::of::<region>(), (&[2], &$threads), &KNOWN, $want);
         }
     )*};
 }
@@ -42,14 +37,14 @@ refused! {
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/warps.rs:42:9: the loop is distributed over the lanes of a warp, which are of 32 neighbouring threads each, and a block has 16 threads along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"];
+    }, expect!["tests/warps.rs:37:9: the loop is distributed over the lanes of a warp, which are of 32 neighbouring threads each, and a block has 16 threads along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"];
 
     warps_and_a_half, [48], |x, _y, n| {
         marks::partition(0, marks::WARPS);
         for i in 0..n {
             x[i] = 1;
         }
-    }, expect!["tests/warps.rs:49:9: the loop is distributed over warps, which are of 32 neighbouring threads each, and a block has 48 threads along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"];
+    }, expect!["tests/warps.rs:44:9: the loop is distributed over warps, which are of 32 neighbouring threads each, and a block has 48 threads along its last dimension: let the last number of `thread` be a multiple of 32, or write `over_thread`"];
 
     warps_of_warps, [64], |x, _y, n| {
         marks::partition(0, marks::WARPS);
@@ -59,7 +54,7 @@ refused! {
                 x[i * n + j] = 1;
             }
         }
-    }, expect!["tests/warps.rs:58:13: the loop is distributed over warps, and a loop around it over warps, which are the same threads: take one of the clauses away"];
+    }, expect!["tests/warps.rs:53:13: the loop is distributed over warps, and a loop around it over warps, which are the same threads: take one of the clauses away"];
 
     lanes_of_threads, [64], |x, _y, n| {
         marks::partition(0, marks::THREADS);
@@ -69,7 +64,7 @@ refused! {
                 x[i * n + j] = 1;
             }
         }
-    }, expect!["tests/warps.rs:68:13: the loop is distributed over the lanes of a warp, and a loop around it over the last dimension of threads, which are the same threads: take one of the clauses away"];
+    }, expect!["tests/warps.rs:63:13: the loop is distributed over the lanes of a warp, and a loop around it over the last dimension of threads, which are the same threads: take one of the clauses away"];
 
     threads_of_warps, [64], |x, _y, n| {
         marks::partition(0, marks::WARPS);
@@ -79,7 +74,7 @@ refused! {
                 x[i * n + j] = 1;
             }
         }
-    }, expect!["tests/warps.rs:78:13: the loop is distributed over the last dimension of threads, and a loop around it over warps or their lanes, which are the same threads: take one of the clauses away"];
+    }, expect!["tests/warps.rs:73:13: the loop is distributed over the last dimension of threads, and a loop around it over warps or their lanes, which are the same threads: take one of the clauses away"];
 
     what_another_lane_wrote, [64], |x, y, n| {
         marks::partition(1, marks::WARPS);
@@ -93,7 +88,7 @@ refused! {
                 y[i * n + j] = x[i * n + j + 1];
             }
         }
-    }, expect!["the write at tests/warps.rs:89:17 and the read at tests/warps.rs:93:32 use one element of `x`, in one iteration, and under `tblock(2) thread(64) loop 0: over_tblock(BLOCK) over_warp; loop 1: over_lane; loop 2: over_lane` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
+    }, expect!["the write at tests/warps.rs:84:17 and the read at tests/warps.rs:88:32 use one element of `x`, in one iteration, and under `tblock(2) thread(64) loop 0: over_tblock(BLOCK) over_warp; loop 1: over_lane; loop 2: over_lane` different threads do so in any order: put a `barrier` between them if they are of one block, distribute the loops around them alike, or let one thread of each block do it by `singular`"];
 
     a_sum_of_lanes_in_a_variable, [64], |x, y, n| {
         marks::partition(1, marks::WARPS);
@@ -105,7 +100,7 @@ refused! {
             }
             y[i] = sum;
         }
-    }, expect!["tests/warps.rs:104:17: `sum` is written by iterations of the loop or part at tests/warps.rs:103:13, which different threads execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
+    }, expect!["tests/warps.rs:99:17: `sum` is written by iterations of the loop or part at tests/warps.rs:98:13, which different threads execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
 
     singular_of_warps, [64], |x, _y, n| {
         marks::partition(1, marks::WARPS);
@@ -114,7 +109,7 @@ refused! {
                 x[i] = 1;
             }
         }
-    }, expect!["tests/warps.rs:113:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause for threads away"];
+    }, expect!["tests/warps.rs:108:13: `singular` within a loop over threads, of whose iterations the first thread has some only: put it outside of the loop, or take the clause for threads away"];
 
     a_barrier_in_lanes_of_their_own_number, [64], |x, _y, n| {
         marks::partition(1, marks::WARPS);
@@ -125,7 +120,7 @@ refused! {
                 barrier();
             }
         }
-    }, expect!["tests/warps.rs:123:13: a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
+    }, expect!["tests/warps.rs:118:13: a barrier, or a loop that stages slices, in a loop whose bounds threads of a block may have different: let them be the same for all iterations of loops over threads"];
 }
 
 #[device_fn]

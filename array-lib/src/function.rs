@@ -61,19 +61,23 @@ pub(crate) enum FunctionName {
     Closure(usize),
 }
 
-/// Operations of an instruction or two, as far as names tell.
-const SHORT: [&str; 23] = [
-    "abs", "add", "bitand", "bitor", "bitxor", "cast", "eq", "ge", "gt", "le", "lt", "max",
-    "maximum", "min", "minimum", "mul", "ne", "neg", "not", "shl", "shr", "sub", "where",
+/// How many additions a function is taken for of which no more is known.
+pub(crate) const LONG: usize = 8;
+
+/// Operations of an instruction or two, as far as names tell; conversions, whose names have a type behind, are more.
+const SHORT: [&str; 22] = [
+    "abs", "add", "bitand", "bitor", "bitxor", "eq", "ge", "gt", "le", "lt", "max", "maximum",
+    "min", "minimum", "mul", "ne", "neg", "not", "shl", "shr", "sub", "where",
 ];
 
 impl FunctionName {
-    /// What the function takes in a kernel, counted in additions. Roots, quotients and what else is of many instructions,
-    /// as what a user describes may be, are taken for eight.
+    /// What the function takes in a kernel, counted in additions: roots, quotients and what else may be of many
+    /// instructions, as what a user describes, [`LONG`].
     pub(crate) fn weight(&self) -> usize {
         match self {
+            FunctionName::Operation(name) if name.starts_with("cast ") => 1,
             FunctionName::Operation(name) if SHORT.contains(&&**name) => 1,
-            FunctionName::Operation(_) | FunctionName::Closure(_) => 8,
+            FunctionName::Operation(_) | FunctionName::Closure(_) => LONG,
         }
     }
 

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::eval::BLOCK;
 use crate::expr::Node;
-use crate::function::FunctionName;
+use crate::function::{FunctionName, LONG};
 use crate::input::{Identity, Input};
 use crate::kept::Buffers;
 use crate::layout::Layout;
@@ -157,8 +157,8 @@ const NARROW: usize = u32::MAX as usize;
 /// Rows of fewer elements are not gone along by blocks, most of whose threads would have nothing to do.
 const LONG_ROW: usize = 64;
 
-/// The most blocks of a grid along y (CUDA guide, "Compute Capabilities").
-const MOST_ALONG_Y: usize = 65_535;
+/// The most blocks of a grid along y, and along z (CUDA guide, "Compute Capabilities").
+pub(crate) const MOST_ALONG_Y: usize = 65_535;
 
 /// How many elements a thread of a GPU stores, of which it reads all that they need at once.
 const ITEMS: u32 = 4;
@@ -282,7 +282,7 @@ impl<'e> Fused<'e> {
                 ),
                 Node::Apply { name, args, .. } => {
                     signature.apply(name.as_ref(), args.len());
-                    self.weight += name.as_ref().map_or(8, FunctionName::weight);
+                    self.weight += name.as_ref().map_or(LONG, FunctionName::weight);
                     left.extend(args.iter().rev().map(|arg| &**arg));
                     continue;
                 }

@@ -13,6 +13,7 @@ use kiln_jit_core::args::IntoArg;
 use kiln_jit_core::front::AsKernel as _;
 use kiln_kernel_macro::{device_fn, kernel};
 
+use crate::fused::MOST_ALONG_Y;
 use crate::{Array, NumberElement, Result};
 
 /// Rows and columns of a block's tile.
@@ -330,7 +331,7 @@ pub(crate) fn tiled<T: NumberElement>(a: &Array<T>, b: &Array<T>) -> Result<Opti
     let pairs: usize = dims[..rank - 2].iter().product();
     let largest = [rows * k, k * columns, rows * columns].into_iter().max();
     let fits = largest.is_some_and(|most| most.saturating_mul(pairs) <= u32::MAX as usize);
-    if rows.min(columns) < LEAST || k == 0 || !(1..=65_535).contains(&pairs) || !fits {
+    if rows.min(columns) < LEAST || k == 0 || !(1..=MOST_ALONG_Y).contains(&pairs) || !fits {
         return Ok(None);
     }
     let (a, b) = (a.contiguous()?, b.contiguous()?);

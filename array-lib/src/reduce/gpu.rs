@@ -8,7 +8,7 @@ use kiln_jit_core::ir::{AtomicOp, Ordering, Scope, Type, Unroll};
 use kiln_jit_core::launch::grid_for;
 
 use super::{BLOCK, Fold, Plan};
-use crate::fused::Fused;
+use crate::fused::{Fused, MOST_ALONG_Y};
 use crate::signature::Way;
 
 /// Threads of a warp.
@@ -74,8 +74,7 @@ pub(super) fn plan(
     let blocks = kept.div_ceil(along * count);
     let rows = BLOCK as usize / along;
     let most = (threads / BLOCK as usize).div_ceil(blocks);
-    // A grid has at most 65,535 blocks along y.
-    let parts = most.min(folded / (rows * 64)).clamp(1, 65_535);
+    let parts = most.min(folded / (rows * 64)).clamp(1, MOST_ALONG_Y);
     let step = folded.div_ceil(parts);
     Some(Plan {
         way: Way::Tall(along as u32),

@@ -123,7 +123,7 @@ impl CudaContext {
     }
 
     /// Frees those of the first buffers that are given up, if all work of the context is done.
-    pub(super) fn free_given_up(&self) {
+    pub(super) fn free_first_if_done(&self) {
         let turns = self.given_up.lock().turns();
         if turns > 0 && self.is_work_done().unwrap_or(false) {
             self.free_first(turns);

@@ -4,7 +4,7 @@
 //! `cuMemFree` waits for the device, and `cuMemAlloc` maps memory anew. A pool does neither: what is freed stays mapped
 //! for later allocations, and is theirs behind the work that the stream had when it was freed. Each context has a pool
 //! of its own, so that what other code does with the device's default pool is nobody's business here. A context's first
-//! buffers are not of it (`first.rs`), and small ones go by it only when they are used again (`given_up.rs`).
+//! buffers are not of it (`first.rs`), and of small ones that are used again it does not hear (`given_up.rs`).
 
 use std::ffi::c_void;
 use std::ptr;
@@ -141,7 +141,7 @@ impl CudaContext {
         let Some(pool) = &self.pool else {
             return Ok(());
         };
-        self.free_given_up();
+        self.free_first_if_done();
         self.give_back();
         // SAFETY: the pool is there.
         let code = unsafe { (pool.entries.trim)(pool.handle, 0) };
