@@ -4,7 +4,7 @@ use std::fmt;
 use std::fs;
 
 /// How much more of the heap a process may use at the end than when it is warm, in KiB.
-const MORE_KIB: u64 = 2 << 10;
+pub(crate) const MORE_KIB: u64 = 2 << 10;
 
 /// How many files and threads may come and go: of looking, and of work that is under way.
 const MORE: u64 = 8;
@@ -38,11 +38,9 @@ impl Held {
         })
     }
 
-    /// Whether this is no more than what was there when the process was warm.
-    pub(crate) fn is_flat_since(&self, warm: &Held) -> bool {
-        self.heap_kib <= warm.heap_kib + MORE_KIB
-            && self.files <= warm.files + MORE
-            && self.threads <= warm.threads + MORE
+    /// Whether there are no more files and threads than when the process was warm.
+    pub(crate) fn has_files_and_threads_of(&self, warm: &Held) -> bool {
+        self.files <= warm.files + MORE && self.threads <= warm.threads + MORE
     }
 }
 

@@ -11,7 +11,7 @@ use kiln::prelude::*;
 
 use crate::counting;
 use crate::fake::{Fake, Ledger};
-use crate::held::Held;
+use crate::held::{Held, MORE_KIB};
 use crate::mixed::{Random, add, compiling, sets, step};
 
 /// How long the long form of the mixed work takes; `None`: the short forms.
@@ -50,8 +50,9 @@ impl Watch<'_> {
         let what = self.what;
         println!("{what}: {now}; KiB of this program and the driver {alive:?}");
         let is_more = |at: usize| alive[at] > warm_alive[at] + MORE_ALIVE_KIB;
+        let is_flat = now.heap_kib <= warm.heap_kib + MORE_KIB && !is_more(0) && !is_more(1);
         assert!(
-            now.is_flat_since(&warm) && !is_more(0) && !is_more(1),
+            is_flat && now.has_files_and_threads_of(&warm),
             "{what}: {warm}, {warm_alive:?} when warm, and now {now}, {alive:?}"
         );
     }
