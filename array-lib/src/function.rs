@@ -13,6 +13,7 @@ use kiln_jit_core::front::macros::{Front, Operand};
 use kiln_jit_core::value::KernelType;
 
 use crate::input::{Input, ScalarInput};
+use crate::neighbor::Near;
 
 /// A computation on values of a kernel.
 pub(crate) type NodeFn = dyn for<'k> Fn(&[Val<'k>]) -> Val<'k> + Send + Sync;
@@ -53,6 +54,8 @@ impl Applied {
 pub(crate) enum FunctionName {
     /// An operation of this crate.
     Operation(Cow<'static, str>),
+    /// The operation that reads a neighbour.
+    Neighbor(Near),
     /// A closure that holds nothing, by the address of its code, which stays where it is: what is
     /// `'static` is not unloaded. Closures that share an address do the same, as a linker or LLVM makes
     /// one function of two only where they are equal down to what they call; two that the source has
@@ -77,8 +80,15 @@ impl FunctionName {
         match self {
             FunctionName::Operation(name) if name.starts_with("cast ") => 1,
             FunctionName::Operation(name) if SHORT.contains(&&**name) => 1,
-            FunctionName::Operation(_) | FunctionName::Closure(_) => LONG,
+            FunctionName::Operation(_) | FunctionName::Neighbor(_) | FunctionName::Closure(_) => {
+                LONG
+            }
         }
+    }
+
+    /// Whether it is an operation of this crate, which takes an `f32` for a half.
+    pub(crate) fn is_own(&self) -> bool {
+        !matches!(self, FunctionName::Closure(_))
     }
 
     /// The name of a closure with this code, if the code says all about it.

@@ -3,6 +3,7 @@
 mod adjacent;
 mod elements;
 mod explained;
+mod stencil;
 mod tiled;
 
 use std::ops::Range;
@@ -30,6 +31,7 @@ use crate::{ArrayError, Arrays, Element, Expr, Result, Shape};
 pub(crate) use elements::Elements;
 use elements::Param;
 pub use explained::Explanation;
+use stencil::{NearRead, Stencil};
 use tiled::Tiled;
 
 /// What an expression is made part of a kernel for.
@@ -201,6 +203,12 @@ pub(crate) struct Fused<'e> {
     adjacent: u32,
     along: usize,
     tiled: Tiled,
+    /// Where neighbours are read whose distances are part of the kernel.
+    near: Vec<NearRead<'e>>,
+    /// How many nodes there are, of which such a neighbour is one.
+    nodes: usize,
+    /// Set if threads read once what several of their elements need of these.
+    stencil: Option<Stencil>,
 }
 
 impl<'e> Fused<'e> {
@@ -238,6 +246,9 @@ impl<'e> Fused<'e> {
             adjacent: 1,
             along: 0,
             tiled: Tiled::default(),
+            near: Vec::new(),
+            nodes: 0,
+            stencil: None,
             shape,
         };
         fused.enter(signature);
@@ -250,15 +261,22 @@ impl<'e> Fused<'e> {
         let is_tiled = fused.tiled.dim.is_some();
         fused.counts[0] |= is_tiled;
         fused.by_rows = is_elementwise && !is_tiled && fused.has_long_rows();
+        if is_elementwise && !is_tiled {
+            fused.find_stencil();
+        }
+        let nodes = match fused.stencil {
+            Some(_) => fused.nodes,
+            None => expr.nodes,
+        };
         let is_even = purpose.folded.is_none() && fused.groups[0].dims.len() <= 1 && !fused.wide;
-        if is_even && expr.nodes <= FEW_NODES && fused.is_for_gpu() {
+        if is_even && nodes <= FEW_NODES && fused.is_for_gpu() {
             fused.items = ITEMS;
         }
-        if expr.nodes <= FEW_NODES || !is_elementwise {
+        if nodes <= FEW_NODES || !is_elementwise {
             fused.find_adjacent(size_of::<T>(), !is_elementwise);
         }
-        if expr.nodes <= FEW_NODES {
-            fused.find_several_of_rows();
+        if nodes <= FEW_NODES {
+            fused.find_several_of_rows(size_of::<T>());
         }
         fused.sign(signature);
         Ok(fused)
@@ -282,6 +300,11 @@ impl<'e> Fused<'e> {
                 ),
                 Node::Apply { name, args, .. } => {
                     signature.apply(name.as_ref(), args.len());
+                    self.nodes += 1;
+                    if let Some(FunctionName::Neighbor(near)) = name {
+                        self.near
+                            .push(NearRead::of(near, self.order.len(), args.len()));
+                    }
                     self.weight += name.as_ref().map_or(LONG, FunctionName::weight);
                     left.extend(args.iter().rev().map(|arg| &**arg));
                     continue;
@@ -303,6 +326,8 @@ impl<'e> Fused<'e> {
             self.order.push(position);
             signature.add(Word::Read(position));
         }
+        let of_near: usize = self.near.iter().map(NearRead::operands).sum();
+        self.nodes += self.order.len() - of_near;
     }
 
     /// The layout of an operand for the elements of the result. Shapes were found to go together.
@@ -405,13 +430,15 @@ impl<'e> Fused<'e> {
     /// Finds how many elements a thread of a GPU stores where blocks go along rows, unless they are next to each other:
     /// in one row, or in rows below each other if a function reads an array where it likes. Such a one, as a stencil
     /// has it, reads what is around, and threads of a block then find there what others of it have read.
-    fn find_several_of_rows(&mut self) {
-        if !self.by_rows || self.adjacent > 1 || !self.is_for_gpu() {
+    fn find_several_of_rows(&mut self, result: usize) {
+        if !self.by_rows || !self.is_for_gpu() {
             return;
         }
-        match self.reads_anywhere() {
-            true => self.rows = ROWS,
-            false => self.items = ITEMS,
+        match (self.stencil.is_some(), self.reads_anywhere()) {
+            (true, _) => self.rows = self.rows_of_stencil(result),
+            (false, true) => self.rows = ROWS,
+            (false, false) if self.adjacent > 1 => {}
+            (false, false) => self.items = ITEMS,
         }
     }
 
@@ -447,7 +474,10 @@ impl<'e> Fused<'e> {
     }
 
     fn sign(&self, signature: &mut Signature) {
-        for operand in &self.operands {
+        for (n, operand) in self.operands.iter().enumerate() {
+            if let Some(like) = self.like(n) {
+                signature.add(Word::Like(like.array));
+            }
             let element = match operand.what {
                 What::Buffer(input) | What::Whole(input) | What::Number(input) => {
                     Some(input.element())
@@ -467,8 +497,10 @@ impl<'e> Fused<'e> {
         if self.items > 1 {
             signature.add(Word::Several);
         }
-        if self.rows > 1 {
-            signature.add(Word::Below);
+        match self.stencil {
+            Some(_) => signature.add(Word::Stencil(self.rows)),
+            None if self.rows > 1 => signature.add(Word::Below),
+            None => {}
         }
         if let Some(dim) = self.tiled.dim {
             signature.add(Word::Tiled(dim));

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use kiln_jit_core::build::Val;
 use kiln_jit_core::ir::{Type, Unroll};
+use smallvec::SmallVec;
 
 use crate::expr::{Node, Unfit};
 use crate::function::FunctionName;
@@ -16,6 +17,10 @@ use crate::{Array, Arrays, Element, Expr, NumberElement, Shape};
 
 /// The most elements along a dimension whose neighbours are found: sums of two of their indices have 32 bits.
 const LONGEST: usize = 1 << 30;
+
+/// Distances up to this one are part of a kernel, whose threads then know what several of their elements read; larger ones
+/// are numbers that it is passed.
+const NEAR: usize = 4;
 
 /// What stands beyond the first and the last element of each dimension.
 ///
@@ -34,7 +39,7 @@ const LONGEST: usize = 1 << 30;
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Copy, Clone, PartialEq, Eq, Debug)]
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Border<T> {
     /// This value (NumPy's `constant`).
     Value(T),
@@ -47,6 +52,16 @@ pub enum Border<T> {
 }
 
 impl<T> Border<T> {
+    /// Without the value.
+    fn kind(&self) -> Border<()> {
+        match self {
+            Border::Value(_) => Border::Value(()),
+            Border::Clamp => Border::Clamp,
+            Border::Wrap => Border::Wrap,
+            Border::Reflect => Border::Reflect,
+        }
+    }
+
     fn name(&self) -> &'static str {
         match self {
             Border::Value(_) => "value",
@@ -87,6 +102,79 @@ impl<T> Border<T> {
                 (at.max(0), None)
             }
         }
+    }
+
+    /// The index that is `by` from `i`, which is less far from the nearest of the `n` than there are, and whether it is
+    /// one of the array's own.
+    pub(crate) fn beside<'k>(&self, i: Val<'k>, by: i32, n: Val<'k>) -> (Val<'k>, Option<Val<'k>>) {
+        let last = n.cast(Type::I32) - 1;
+        let at = i.cast(Type::I32) + by;
+        let is_before = by < 0;
+        let clamped = if is_before { at.max(0) } else { at.min(last) };
+        let is_beyond = if is_before { at.lt(0) } else { at.gt(last) };
+        let (at, is_own) = match self {
+            _ if by == 0 => (at, None),
+            Border::Value(_) => (clamped, Some(at.eq(clamped))),
+            Border::Clamp => (clamped, None),
+            Border::Wrap if is_before => (is_beyond.select(at + last + 1, at), None),
+            Border::Wrap => (is_beyond.select(at - last - 1, at), None),
+            Border::Reflect if is_before => (is_beyond.select(-at, at), None),
+            Border::Reflect => (is_beyond.select(last * 2 - at, at), None),
+        };
+        (at.cast(Type::U32), is_own)
+    }
+}
+
+/// A neighbour whose distances are part of the kernel: of an array, the places of its own elements, a value beyond the
+/// border if there is one, and for each dimension along which it lies elsewhere the index, the extent and the distance of
+/// two elements.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Near {
+    pub(crate) border: Border<()>,
+    by: SmallVec<[i32; 3]>,
+}
+
+/// What a neighbour takes of a dimension.
+pub(crate) struct Along<A> {
+    pub(crate) index: A,
+    pub(crate) extent: A,
+    stride: A,
+    pub(crate) by: i32,
+}
+
+impl Near {
+    /// The operation as names have it.
+    pub(crate) fn name(&self) -> &'static str {
+        match self.border {
+            Border::Value(()) => "neighbor_value",
+            Border::Clamp => "neighbor_clamp",
+            Border::Wrap => "neighbor_wrap",
+            Border::Reflect => "neighbor_reflect",
+        }
+    }
+
+    /// What stands beyond the border, if that is passed.
+    pub(crate) fn value<A: Copy>(&self, args: &[A]) -> Option<A> {
+        (self.border == Border::Value(())).then(|| args[2])
+    }
+
+    /// What it takes of each dimension.
+    pub(crate) fn along<A: Copy>(&self, args: &[A]) -> impl Iterator<Item = Along<A>> {
+        let axes = args[first_of_axes(self.border)..].chunks_exact(3);
+        axes.zip(&self.by).map(|(axis, by)| Along {
+            index: axis[0],
+            extent: axis[1],
+            stride: axis[2],
+            by: *by,
+        })
+    }
+
+    fn element<'k>(&self, args: &[Val<'k>]) -> Val<'k> {
+        let found = |along: Along<Val<'k>>| {
+            let (at, own) = self.border.beside(along.index, along.by, along.extent);
+            ((at - along.index) * along.stride, own)
+        };
+        element(args, self.border, self.along(args).map(found))
     }
 }
 
@@ -184,51 +272,88 @@ impl<T: Element> Array<T> {
         if let Border::Value(value) = border {
             reads.number(value);
         }
-        let mut moved = String::new();
+        let is_near = by.iter().zip(dims).all(|(by, dim)| is_near(*by, *dim));
         let along = by.iter().zip(dims).zip(self.strides()).enumerate();
-        for (axis, ((by, dim), stride)) in along.filter(|_| shape.is_ok()) {
-            let by = border.distance(*by, *dim);
-            if by != 0 {
-                reads.coordinate(&self.arrays, self.shape(), axis);
-                reads.number(*dim as u32);
-                // Sums of distances are right modulo 2^32.
-                reads.number(*stride as u32);
-                reads.number(by);
-                moved.push_str(&format!(" {axis}"));
-            }
+        let moved = along.filter_map(|(axis, ((by, dim), stride))| {
+            let by = match is_near {
+                true => *by as i32,
+                false => border.distance(*by, *dim),
+            };
+            (by != 0).then_some((axis, *dim, *stride, by))
+        });
+        let moved: SmallVec<[_; 3]> = moved.filter(|_| shape.is_ok()).collect();
+        for (axis, dim, stride, _) in &moved {
+            reads.coordinate(&self.arrays, self.shape(), *axis);
+            reads.number(*dim as u32);
+            // Sums of distances are right modulo 2^32.
+            reads.number(*stride as u32);
         }
-        let name = format!("neighbor_{} of{moved}", border.name());
-        let name = Some(FunctionName::Operation(name.into()));
         let at = (&self.arrays, shape);
-        match border {
-            Border::Value(_) => reads.apply(at, name, |args| neighbor(args, Border::Value(()))),
-            Border::Clamp => reads.apply(at, name, |args| neighbor(args, Border::Clamp)),
-            Border::Wrap => reads.apply(at, name, |args| neighbor(args, Border::Wrap)),
-            Border::Reflect => reads.apply(at, name, |args| neighbor(args, Border::Reflect)),
+        let border = border.kind();
+        if is_near {
+            let by = moved.iter().map(|(.., by)| *by).collect();
+            let near = Near { border, by };
+            let name = Some(FunctionName::Neighbor(near.clone()));
+            return reads.apply(at, name, move |args| near.element(args));
         }
+        let mut name = format!("neighbor_{} of", border.name());
+        for (axis, _, _, by) in &moved {
+            reads.number(*by);
+            name.push_str(&format!(" {axis}"));
+        }
+        let name = Some(FunctionName::Operation(name.into()));
+        reads.apply(at, name, move |args| far_neighbor(args, border))
     }
 }
 
-/// The element of an array, whose place is given, that lies elsewhere along some dimensions.
-fn neighbor<'k>(args: &[Val<'k>], border: Border<()>) -> Val<'k> {
+/// Whether a distance is part of a kernel, in a dimension of so many elements.
+fn is_near(by: isize, dim: usize) -> bool {
+    let far = by.unsigned_abs();
+    far <= NEAR && (far < dim || far == 0)
+}
+
+/// Where the arguments for dimensions begin.
+fn first_of_axes(border: Border<()>) -> usize {
+    match border {
+        Border::Value(()) => 3,
+        Border::Clamp | Border::Wrap | Border::Reflect => 2,
+    }
+}
+
+/// A neighbour whose distances are passed behind what it takes of dimensions.
+fn far_neighbor<'k>(args: &[Val<'k>], border: Border<()>) -> Val<'k> {
+    let axes = &args[first_of_axes(border)..];
+    let (axes, distances) = axes.split_at(axes.len() / 4 * 3);
+    let found = |(axis, by): (&[Val<'k>], &Val<'k>)| {
+        let (at, own) = border.index(axis[0], *by, axis[1]);
+        ((at.cast(Type::U32) - axis[0]) * axis[2], own)
+    };
+    element(args, border, axes.chunks_exact(3).zip(distances).map(found))
+}
+
+/// The element of an array that lies so far from the one whose place is given, or the value beyond the border.
+fn element<'k>(
+    args: &[Val<'k>],
+    border: Border<()>,
+    found: impl Iterator<Item = (Val<'k>, Option<Val<'k>>)>,
+) -> Val<'k> {
     let (mut place, mut is_own) = (args[1], None);
-    let first = if border == Border::Value(()) { 3 } else { 2 };
-    for axis in args[first..].chunks_exact(4) {
-        let [i, n, stride, by] = [axis[0], axis[1], axis[2], axis[3]];
-        let (at, own) = border.index(i, by, n);
-        place = place + (at.cast(Type::U32) - i) * stride;
-        is_own = match (is_own, own) {
-            (Some(a), Some(b)) => Some(a & b),
-            (a, b) => a.or(b),
-        };
+    for (distance, own) in found {
+        place = place + distance;
+        is_own = both(is_own, own);
     }
     let element = args[0].at(place).get();
-    match is_own {
-        Some(is_own) => {
-            let value = args[2].cast(element.ty());
-            is_own.select(element, value)
-        }
-        None => element,
+    match (is_own, border) {
+        (Some(is_own), Border::Value(())) => is_own.select(element, args[2].cast(element.ty())),
+        _ => element,
+    }
+}
+
+/// Whether both hold, of which none may be a question.
+pub(crate) fn both<'k>(a: Option<Val<'k>>, b: Option<Val<'k>>) -> Option<Val<'k>> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a & b),
+        (a, b) => a.or(b),
     }
 }
 

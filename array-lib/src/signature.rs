@@ -37,6 +37,10 @@ pub(crate) enum Word {
     Several,
     /// A thread stores elements of rows below each other.
     Below,
+    /// A thread reads once what several of its elements need of their neighbours; those of how many rows.
+    Stencil(u32),
+    /// The next operand is read as the array of this one, which neighbours are read of.
+    Like(usize),
     /// Blocks have tiles along this dimension and the last.
     Tiled(usize),
     /// A thread has so many elements next to each other.

@@ -11,6 +11,8 @@ chapter![
     neighbors_have_borders,
     neighbors_of_views,
     neighbors_in_three_dimensions,
+    many_neighbors_at_once,
+    neighbors_beside_other_reads,
     indices_along_each_dimension,
     a_stencil_is_one_kernel,
     convolutions,
@@ -57,9 +59,145 @@ fn neighbors_have_borders(jit: &Jit) -> Outcome {
             }
         }
     }
-    // Distances are numbers: one kernel is for all of those along the same dimensions, in the three ways to go through
-    // elements; and one makes the array.
-    assert!(arrays.kernels() <= 4 * 4 * 3 + 3, "{}", arrays.kernels());
+    // Distances up to 4 are part of kernels, and larger ones numbers, in the three ways to go through elements; and one
+    // kernel makes the array.
+    assert!(arrays.kernels() <= 4 * 5 * 3 + 3, "{}", arrays.kernels());
+    let before = arrays.kernels();
+    let x = arrays.indices(70).eval()?;
+    for by in [5, -6, 40] {
+        x.neighbor([by], Border::Clamp).eval()?;
+    }
+    assert_eq!(arrays.kernels(), before + 2, "one of indices, one of all");
+    Ok(())
+}
+
+/// Of an array and its values on the host the sum of neighbours, each times a number of its own, is what the border says.
+fn has_sums_around(x: &Array<i32>, by: &[&[isize]], border: Border<i32>) -> Outcome {
+    let (dims, host) = (x.dims().to_vec(), x.to_vec()?);
+    let mut sum = x.expr();
+    for (n, by) in (2..).zip(by) {
+        sum = sum + x.neighbor(by, border) * n;
+    }
+    let found_border = match border {
+        Border::Value(_) => Border::Value(0),
+        Border::Clamp => Border::Clamp,
+        Border::Wrap => Border::Wrap,
+        Border::Reflect => Border::Reflect,
+    };
+    let want = |at: usize| {
+        let mut sum = host[at];
+        for (n, by) in (2..).zip(by) {
+            let (mut rest, mut stride, mut place) = (at, 1, Some(0));
+            for (dim, by) in dims.iter().zip(*by).rev() {
+                let i = found(found_border, (rest % dim) as isize + by, *dim as isize);
+                place = place.zip(i).map(|(place, i)| place + i as usize * stride);
+                (rest, stride) = (rest / dim, stride * dim);
+            }
+            let value = if let Border::Value(value) = border {
+                value
+            } else {
+                0
+            };
+            sum += place.map_or(value, |place| host[place]) * n;
+        }
+        sum
+    };
+    let want: Vec<i32> = (0..host.len()).map(want).collect();
+    let got = sum.eval()?.to_vec()?;
+    let wrong = (0..want.len()).find(|at| got[*at] != want[*at]);
+    assert_eq!(
+        wrong.map(|at| (at, got[at], want[at])),
+        None,
+        "{dims:?} {border:?} {by:?}"
+    );
+    Ok(())
+}
+
+/// Threads of GPUs have several elements of rows, and of rows below each other, and read what they share once.
+fn many_neighbors_at_once(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let nine: Vec<[isize; 2]> = (0..9).map(|n| [n / 3 - 1, n % 3 - 1]).collect();
+    let nine: Vec<&[isize]> = nine.iter().map(|by| &by[..]).collect();
+    let apart: [&[isize]; 4] = [&[-4, 3], &[2, -4], &[0, 4], &[1, 0]];
+    let borders = BORDERS.map(|border| match border {
+        Border::Value(_) => Border::Value(-7),
+        Border::Clamp => Border::Clamp,
+        Border::Wrap => Border::Wrap,
+        Border::Reflect => Border::Reflect,
+    });
+    let whole = arrays.indices((21, 76)).cast::<i32>().eval()?;
+    let views = [
+        whole.slice(s![.., ..])?,
+        // Rows that begin where accesses to four elements may, and where they may not.
+        whole.slice(s![3.., 4..72])?,
+        whole.slice(s![..9, 1..69])?,
+        whole.slice(s![..;-1, ..;-1])?,
+        arrays.indices((5, 67)).cast::<i32>().eval()?,
+    ];
+    for (n, x) in views.iter().enumerate() {
+        for border in borders.iter().skip(n % 2).step_by(2) {
+            has_sums_around(x, &nine, *border)?;
+            has_sums_around(x, &apart, *border)?;
+        }
+    }
+    let line = arrays.indices(83).cast::<i32>().eval()?;
+    let planes = arrays.indices([3, 13, 68]).cast::<i32>().eval()?;
+    for border in borders {
+        has_sums_around(&line, &[&[-1], &[4], &[0]], border)?;
+        has_sums_around(&line.slice(s![3..])?, &[&[-3], &[1]], border)?;
+        let by: [&[isize]; 5] = [
+            &[-1, 0, 0],
+            &[1, -1, 1],
+            &[0, 3, 0],
+            &[0, -1, -2],
+            &[2, 0, 0],
+        ];
+        has_sums_around(&planes, &by, border)?;
+    }
+    Ok(())
+}
+
+/// Neighbours of several arrays and types in one expression, beside what other functions read where they like.
+fn neighbors_beside_other_reads(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let x = arrays.indices((10, 72)).cast::<i32>().eval()?;
+    let y = x.cast::<f64>().eval()?;
+    let halves = (&x % 100).cast::<f16>().eval()?;
+    let row = arrays.indices(72).cast::<i32>().eval()?;
+    let clamp = |x: &Array<i32>, by: [isize; 2]| x.neighbor(by, Border::Clamp);
+    let sums = clamp(&x, [-1, 0]).cast::<f64>()
+        + y.neighbor([1, 1], Border::Wrap)
+        + halves.neighbor([0, -1], Border::Reflect).cast::<f64>()
+        + row.expr().cast::<f64>();
+    let got = sums.eval()?.to_vec()?;
+    let at = |i: usize, j: usize| i * 72 + j;
+    let want = |n: usize| {
+        let (i, j) = (n / 72, n % 72);
+        let half = at(i, j.abs_diff(1)) % 100;
+        (at(i.saturating_sub(1), j) + at((i + 1) % 10, (j + 1) % 72) + half + j) as f64
+    };
+    let want: Vec<f64> = (0..720).map(want).collect();
+    assert_eq!(got, want);
+    let halves_around = (halves.neighbor([-1, 1], Border::Clamp) + &halves)
+        .eval()?
+        .to_vec()?;
+    let half = |i: usize, j: usize| f16::from_f32((at(i, j) % 100) as f32);
+    for n in 0..720usize {
+        let (i, j) = (n / 72, n % 72);
+        let other = half(i.saturating_sub(1), (j + 1).min(71));
+        let want = f16::from_f32(half(i, j).to_f32() + other.to_f32());
+        assert_eq!(halves_around[n], want);
+    }
+    let weights = arrays.array(vec![1, 0, 2], (1, 3))?;
+    let both = clamp(&x, [-1, 0]) + x.convolve(&weights, Convolved::Same);
+    let got = both.eval()?.to_vec()?;
+    for n in 0..720usize {
+        let (i, j) = (n / 72, n % 72);
+        let before = if j > 0 { at(i, j - 1) } else { 0 };
+        let behind = if j < 71 { at(i, j + 1) } else { 0 };
+        let want = at(i.saturating_sub(1), j) + 2 * before + behind;
+        assert_eq!(got[n] as usize, want, "{i}, {j}");
+    }
     Ok(())
 }
 

@@ -34,9 +34,11 @@ impl Fused<'_> {
         }
         // What is read where a function says is read an element at a time, and by threads beside each other at once only
         // where these have elements beside each other.
-        if !folds && self.reads_anywhere() {
+        if !folds && self.reads_anywhere() && self.stencil.is_none() {
             return;
         }
+        let near = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
+        let near = near.map(|near| near.bytes);
         let bytes = self
             .operands
             .iter()
@@ -44,7 +46,7 @@ impl Fused<'_> {
                 What::Buffer(input) if operand.is_along(self.along) => Some(input.element_bytes()),
                 _ => None,
             });
-        let Some(largest) = bytes.max() else {
+        let Some(largest) = bytes.chain(near).max() else {
             return;
         };
         let stored = if folds { 1 } else { result };
@@ -68,6 +70,8 @@ impl Fused<'_> {
             (true, 0) => dims.last().is_some_and(|last| last.is_multiple_of(count)),
             (true, _) => matches!(dims.as_slice(), [row] if row.is_multiple_of(count)),
         };
+        let near = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
+        let fits = fits && near.copied().all(|near| self.is_near_even(near, count));
         let mut operands = self.operands.iter().enumerate();
         fits && operands.all(|(array, operand)| match (operand.what, operand.access) {
             // What is read wherever an index says is read an element at a time.
@@ -82,20 +86,22 @@ impl Fused<'_> {
             (What::Buffer(_), Access::Strided(inners)) => match inners[self.along] {
                 Inner::Same | Inner::Still => true,
                 Inner::Any => false,
-                Inner::Unit => {
-                    let passed = self.groups.iter().flat_map(|group| group.passed(array));
-                    let is_even = |stride: &isize| *stride % count as isize == 0;
-                    let starts = operand.layout.offset.is_multiple_of(count);
-                    starts && passed.into_iter().all(is_even) && operand.is_aligned()
-                }
+                Inner::Unit => self.is_even(array, count) && operand.is_aligned(),
             },
         })
+    }
+
+    /// Whether an operand begins at a multiple of so many elements, in all rows.
+    pub(super) fn is_even(&self, array: usize, count: usize) -> bool {
+        let mut passed = self.groups.iter().flat_map(|group| group.passed(array));
+        let starts = self.operands[array].layout.offset.is_multiple_of(count);
+        starts && passed.all(|stride| *stride % count as isize == 0)
     }
 
     /// In units of how many elements an operand's place is passed.
     pub(super) fn place_unit(&self, array: usize) -> usize {
         let is_wide = |operand: &Operand<'_>| {
-            matches!(operand.what, What::Buffer(_))
+            (matches!(operand.what, What::Buffer(_)) || self.is_place_of_near(array))
                 && matches!(operand.access, Access::Strided(inners) if inners[self.along] == Inner::Unit)
         };
         match self.operands.get(array) {
@@ -125,8 +131,8 @@ impl Operand<'_> {
 
     /// Whether the first element lies where the widest access may, or, of distances, the array does. What slots stand
     /// for is not known; most buffers do.
-    fn is_aligned(&self) -> bool {
-        let What::Buffer(input) = self.what else {
+    pub(super) fn is_aligned(&self) -> bool {
+        let (What::Buffer(input) | What::Whole(input)) = self.what else {
             return true;
         };
         let first = match self.access {

@@ -9,6 +9,7 @@ use kiln_jit_core::ir::{Type, Unroll};
 use super::{BLOCK, Fused, Operand, What};
 use crate::expr::Node;
 use crate::function::{FunctionName, NodeFn};
+use crate::neighbor::Near;
 use crate::space::{Access, Inner};
 
 /// The parameters for an operand.
@@ -31,14 +32,14 @@ pub(super) enum At<'k> {
 }
 
 impl<'k> At<'k> {
-    fn index(self) -> Val<'k> {
+    pub(super) fn index(self) -> Val<'k> {
         match self {
             At::Index(index) | At::Row(_, _, index) => index,
         }
     }
 
     /// The one so many further along the last dimension.
-    fn further(self, by: u32) -> At<'k> {
+    pub(super) fn further(self, by: u32) -> At<'k> {
         match (self, by) {
             (at, 0) => at,
             (At::Index(index), by) => At::Index(index + by),
@@ -84,7 +85,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// How many results an element-wise kernel stores.
-    fn results(&self) -> Val<'k> {
+    pub(super) fn results(&self) -> Val<'k> {
         match (self.counts[0], self.fused.wide) {
             (Some(count), _) => count,
             (None, false) => self.out.len(),
@@ -127,7 +128,9 @@ impl<'k> Elements<'_, '_, 'k> {
         };
         let i = part * of_block + k.thread_idx().x() * wide;
         let at = |outer: Val<'k>, i: Val<'k>| At::Row(outer, i, outer * row + i);
-        if rows > 1 {
+        if fused.stencil.is_some() {
+            k.if_(i.lt(row), || self.store_stencil(outer * rows, i, row));
+        } else if rows > 1 {
             let outer = outer * rows;
             k.if_(i.lt(row), || self.store_below(rows, &|n| at(outer + n, i)));
         } else if items > 1 {
@@ -166,7 +169,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// Stores elements next to each other of a row, which has a multiple of so many.
-    fn store_run(&self, at: At<'k>) {
+    pub(super) fn store_run(&self, at: At<'k>) {
         let places = self.places_at(None, 0, at);
         let beside = |item: u32| (self.beside(&places, 0, item), at.further(item));
         let values = self.values(self.fused.adjacent, &beside);
@@ -193,7 +196,10 @@ impl<'k> Elements<'_, '_, 'k> {
     fn store_adjacent(&self, items: u32) {
         let (k, results) = (self.k, self.results());
         let first = k.global_id().x() * items;
-        let all = || self.store_at_once(items, &|item| At::Index(first + item));
+        let all = || match self.fused.stencil {
+            Some(_) => self.store_tile(At::Index(first), first, 1),
+            None => self.store_at_once(items, &|item| At::Index(first + item)),
+        };
         k.if_((first + (items - 1)).lt(results), all).else_(|| {
             k.for_loop(first, results, 1u32, Unroll::Never, |i| {
                 self.store(At::Index(i))
@@ -221,7 +227,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// The index of a group along each of its dimensions.
-    fn coordinates(&self, group: usize, at: At<'k>) -> Vec<Val<'k>> {
+    pub(super) fn coordinates(&self, group: usize, at: At<'k>) -> Vec<Val<'k>> {
         let mut coordinates = Vec::new();
         let (mut rest, dims) = match (at, self.dims[group].as_slice()) {
             (At::Row(outer, i, _), [dims @ .., _]) => {
@@ -285,7 +291,12 @@ impl<'k> Elements<'_, '_, 'k> {
         self.places_at(from, group, At::Index(index))
     }
 
-    fn places_at(&self, from: Option<&Places<'k>>, group: usize, at: At<'k>) -> Places<'k> {
+    pub(super) fn places_at(
+        &self,
+        from: Option<&Places<'k>>,
+        group: usize,
+        at: At<'k>,
+    ) -> Places<'k> {
         let coordinates = self.coordinates(group, at);
         let operands = self.fused.operands.iter().zip(&self.params).enumerate();
         let place = |(n, (operand, param)): (usize, (&Operand<'_>, &Param<'k>))| {
@@ -373,13 +384,18 @@ impl<'k> Elements<'_, '_, 'k> {
             })
             .collect();
         let value = |(places, at, operands): (Places<'k>, At<'k>, Vec<Option<Val<'k>>>)| {
-            self.read_with(&places, at, &|position| operands[position])
+            self.read_with(&places, at, &|position| operands[position], &|_, _| None)
         };
         read.into_iter().map(value).collect()
     }
 
     /// What an element reads of an array.
-    fn read_ahead(&self, places: &Places<'k>, at: At<'k>, position: usize) -> Option<Val<'k>> {
+    pub(super) fn read_ahead(
+        &self,
+        places: &Places<'k>,
+        at: At<'k>,
+        position: usize,
+    ) -> Option<Val<'k>> {
         let what = self.fused.operands[position].what;
         matches!(what, What::Buffer(_)).then(|| self.operand(places, at, position))
     }
@@ -390,19 +406,20 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     fn read(&self, places: &Places<'k>, at: At<'k>) -> Val<'k> {
-        self.read_with(places, at, &|_| None)
+        self.read_with(places, at, &|_| None, &|_, _| None)
     }
 
-    /// The element of operands that lie there, or are known.
+    /// The element of operands that lie there, or are known, as may be neighbours with these operands.
     pub(super) fn read_with(
         &self,
         places: &Places<'k>,
         at: At<'k>,
         known: &dyn Fn(usize) -> Option<Val<'k>>,
+        near: &dyn Fn(&Near, &[usize]) -> Option<Val<'k>>,
     ) -> Val<'k> {
         let read =
             |position: usize| known(position).unwrap_or_else(|| self.operand(places, at, position));
-        let value = describe(self.fused.node, &self.fused.order, &read);
+        let value = describe(self.fused.node, &self.fused.order, &read, near);
         // Of several results the fields were rounded as they were put together.
         match self.more.is_empty() {
             true => value.rounded((self.fused.ty)(self.k)),
@@ -492,11 +509,15 @@ enum Describe<'e> {
     },
 }
 
-/// Describes the value of `node`, whose operands are those in `order`.
-fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -> Value<'k> {
+/// Describes the value of `node`, whose operands are those in `order`; neighbours may be known.
+fn describe<'k>(
+    node: &Node,
+    mut order: &[usize],
+    read: &dyn Fn(usize) -> Val<'k>,
+    near: &dyn Fn(&Near, &[usize]) -> Option<Val<'k>>,
+) -> Value<'k> {
     // What occurs several times is read once.
     let mut known: HashMap<usize, Value<'k>> = HashMap::new();
-    let mut order = order.iter().copied();
     let mut values: Vec<Value<'k>> = Vec::new();
     let mut left = vec![Describe::Node(node)];
     while let Some(next) = left.pop() {
@@ -508,17 +529,25 @@ fn describe<'k>(node: &Node, order: &[usize], read: &dyn Fn(usize) -> Val<'k>) -
                 ty,
                 ..
             }) => {
+                if let Some(FunctionName::Neighbor(by)) = name
+                    && let Some((operands, rest)) = order.split_at_checked(args.len())
+                    && let Some(value) = near(by, operands)
+                {
+                    order = rest;
+                    values.push(Value::of(value, value.ty()));
+                    continue;
+                }
                 left.push(Describe::Apply {
                     function: &**function,
                     count: args.len(),
                     ty: *ty,
-                    is_own: matches!(name, Some(FunctionName::Operation(_))),
+                    is_own: name.as_ref().is_some_and(FunctionName::is_own),
                 });
                 left.extend(args.iter().rev().map(|arg| Describe::Node(arg)));
                 continue;
             }
             Describe::Node(_) => {
-                let position = order.next().unwrap_or_default();
+                let position = order.split_off_first().copied().unwrap_or_default();
                 *known.entry(position).or_insert_with(|| {
                     let value = read(position);
                     Value::of(value, value.ty())

@@ -53,6 +53,7 @@ fn called(name: Option<&FunctionName>) -> &str {
     match name {
         // What is behind a space is its parameters.
         Some(FunctionName::Operation(name)) => name.split(' ').next().unwrap_or(name),
+        Some(FunctionName::Neighbor(near)) => near.name(),
         Some(FunctionName::Closure(_)) | None => "fn",
     }
 }
@@ -112,7 +113,8 @@ impl Fused<'_> {
             n => format!("{n} dimensions are left of those of the arrays"),
         };
         let bits = if self.wide { 64 } else { 32 };
-        let each = match (self.by_rows, self.items * self.rows) {
+        let of_row = if self.by_rows { self.adjacent } else { 1 };
+        let each = match (self.by_rows, self.items * self.rows * of_row) {
             (true, 1) => ", blocks go along rows".to_owned(),
             (true, items) => format!(", blocks go along rows, a thread has {items} elements"),
             (false, 1) => ", a thread has one element".to_owned(),

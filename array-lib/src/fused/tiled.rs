@@ -223,7 +223,7 @@ impl<'k> Elements<'_, '_, 'k> {
         };
         (
             index,
-            self.read_with(&self.places_of(&at), At::Index(index), &known),
+            self.read_with(&self.places_of(&at), At::Index(index), &known, &|_, _| None),
         )
     }
 
