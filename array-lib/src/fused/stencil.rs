@@ -19,7 +19,7 @@ use crate::space::{Access, Inner};
 const MOST_ROWS: u32 = 8;
 
 /// How many registers what is read and what is computed of it may need.
-const REGISTERS: usize = 112;
+const REGISTERS: usize = 80;
 
 /// Where an expression reads a neighbour.
 pub(super) struct NearRead<'e> {

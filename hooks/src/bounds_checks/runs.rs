@@ -25,7 +25,7 @@ use super::code::Code;
 use super::proof::Limit;
 
 /// A run with more checks is two.
-const MAX_CHECKS: usize = 32;
+const MAX_CHECKS: usize = 96;
 
 /// Makes the checks of runs at once, but for loops that are `slow`.
 pub(super) fn make(module: &mut Module, id: FuncId, slow: &HashSet<Inst>) {
