@@ -72,14 +72,14 @@ pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
 /// (CUB's `warp_matcher_t` has votes for this reason).
 #[device_fn]
 fn lanes_alike(digit: u32) -> u32 {
-    let mut alike = FULL_MASK;
+    let mut others = 0u32;
     #[unroll]
     for bit in 0..8 {
-        let is_set = (digit >> bit) & 1 == 1;
-        let lanes = ballot(FULL_MASK, is_set);
-        alike &= if is_set { lanes } else { !lanes };
+        let is_set = (digit >> bit) & 1;
+        let lanes = ballot(FULL_MASK, is_set == 1);
+        others |= lanes ^ is_set.wrapping_neg();
     }
-    alike
+    !others
 }
 
 /// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
@@ -318,13 +318,30 @@ macro_rules! radix {
             first_of[thread] = begin.wrapping_sub(start);
             barrier();
             let there = (x.len() - tile * TILE).min(TILE);
-            #[unroll]
-            for i in 0..ITEMS {
-                let at = i * BLOCK as usize + thread;
-                if at < there {
-                    let key = memory[at];
-                    let to = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
-                    out[to as usize] = of_key(key);
+            if there == TILE {
+                // All that is read is read before the first is written.
+                let mut to = [0u32; ITEMS];
+                #[unroll]
+                for i in 0..ITEMS {
+                    mine[i] = memory[i * BLOCK as usize + thread];
+                }
+                #[unroll]
+                for i in 0..ITEMS {
+                    let at = (i * BLOCK as usize + thread) as u32;
+                    to[i] = first_of[((mine[i] >> shift) & 255) as usize].wrapping_add(at);
+                }
+                #[unroll]
+                for i in 0..ITEMS {
+                    out[to[i] as usize] = of_key(mine[i]);
+                }
+            } else {
+                for i in 0..ITEMS {
+                    let at = i * BLOCK as usize + thread;
+                    if at < there {
+                        let key = memory[at];
+                        let to = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
+                        out[to as usize] = of_key(key);
+                    }
                 }
             }
         }
@@ -378,14 +395,33 @@ macro_rules! radix {
             first_of[thread] = begin.wrapping_sub(start);
             barrier();
             let there = (x.len() - tile * TILE).min(TILE);
-            #[unroll]
-            for i in 0..ITEMS {
-                let at = i * BLOCK as usize + thread;
-                if at < there {
-                    let key = memory[at];
-                    to[i] = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
-                    if !is_last {
-                        out[to[i] as usize] = key;
+            // All that is read is read before the first is written.
+            if there == TILE {
+                #[unroll]
+                for i in 0..ITEMS {
+                    mine[i] = memory[i * BLOCK as usize + thread];
+                }
+                #[unroll]
+                for i in 0..ITEMS {
+                    let at = (i * BLOCK as usize + thread) as u32;
+                    to[i] = first_of[((mine[i] >> shift) & 255) as usize].wrapping_add(at);
+                }
+                if !is_last {
+                    #[unroll]
+                    for i in 0..ITEMS {
+                        out[to[i] as usize] = mine[i];
+                    }
+                }
+            } else {
+                #[unroll]
+                for i in 0..ITEMS {
+                    let at = i * BLOCK as usize + thread;
+                    if at < there {
+                        let key = memory[at];
+                        to[i] = first_of[((key >> shift) & 255) as usize].wrapping_add(at as u32);
+                        if !is_last {
+                            out[to[i] as usize] = key;
+                        }
                     }
                 }
             }
@@ -395,11 +431,22 @@ macro_rules! radix {
                 memory[ranks[i] as usize] = beside[i] as $key;
             }
             barrier();
-            #[unroll]
-            for i in 0..ITEMS {
-                let at = i * BLOCK as usize + thread;
-                if at < there {
-                    values_out[to[i] as usize] = memory[at] as u32;
+            if there == TILE {
+                #[unroll]
+                for i in 0..ITEMS {
+                    mine[i] = memory[i * BLOCK as usize + thread];
+                }
+                #[unroll]
+                for i in 0..ITEMS {
+                    values_out[to[i] as usize] = mine[i] as u32;
+                }
+            } else {
+                #[unroll]
+                for i in 0..ITEMS {
+                    let at = i * BLOCK as usize + thread;
+                    if at < there {
+                        values_out[to[i] as usize] = memory[at] as u32;
+                    }
                 }
             }
         }
