@@ -55,7 +55,7 @@ const OF_COUNTED: usize = 8;
 const COUNTED: usize = OF_COUNTED * BLOCK as usize;
 
 /// Tiles before one that a thread asks for at once.
-const WINDOW: usize = 8;
+const WINDOW: usize = 4;
 
 /// Blocks that count digits, for each multiprocessor.
 const COUNTING: u32 = 8;
@@ -72,14 +72,17 @@ pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
 /// (CUB's `warp_matcher_t` has votes for this reason).
 #[device_fn]
 fn lanes_alike(digit: u32) -> u32 {
-    let mut others = 0u32;
+    // The grid has one row, which is not known when this is compiled: whether a known bit is set takes LLVM three
+    // instructions, and of any other one.
+    let one = grid_dim().y as u32;
+    let mut alike = FULL_MASK;
     #[unroll]
     for bit in 0..8 {
-        let is_set = (digit >> bit) & 1;
-        let lanes = ballot(FULL_MASK, is_set == 1);
-        others |= lanes ^ is_set.wrapping_neg();
+        let is_set = digit & (one << bit) != 0;
+        let lanes = ballot(FULL_MASK, is_set);
+        alike &= if is_set { lanes } else { !lanes };
     }
-    !others
+    alike
 }
 
 /// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
@@ -154,17 +157,23 @@ fn keys_before(state: &mut [u32], tile: usize, digit: usize, own: u32) -> u32 {
                 Scope::Device,
             );
         }
-        // As far as something is known; from there on it is asked again.
-        let mut is_known = true;
+        // As far as something is known; from there on it is asked again. What the first tile says is of all, so nothing
+        // before it is taken.
+        let (mut is_known, mut has_all, mut taken) = (true, false, 0usize);
         #[unroll]
         for i in 0..WINDOW {
-            is_known = is_known && left > 0 && known[i] != NOTHING;
-            if is_known {
-                let is_all = known[i] >= ALL;
-                before += known[i] - if is_all { ALL } else { 1 };
-                left = if is_all { 0 } else { left - 1 };
-            }
+            is_known = is_known && known[i] != NOTHING;
+            let is_all = known[i] >= ALL;
+            before += if is_known {
+                known[i] - if is_all { ALL } else { 1 }
+            } else {
+                0
+            };
+            taken += is_known as usize;
+            has_all = has_all || is_known && is_all;
+            is_known = is_known && !is_all;
         }
+        left = if has_all { 0 } else { left - taken };
     }
     atomic_store(
         &mut state[tile * DIGITS + digit],
@@ -503,7 +512,7 @@ macro_rules! radix {
     )*};
 }
 radix! {
-    u32 4 3 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
+    u32 4 4 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
     u64 8 2 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
 }
 
