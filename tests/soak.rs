@@ -321,7 +321,7 @@ fn compiles(device: &Device, load: &Load, watch: &mut Watch<'_>) -> Outcome {
             false => Err(format!("kernel {number} does not write its number").into()),
         }
     };
-    for look in 1..=LOOKS {
+    for _ in 1..=LOOKS {
         rounds(threads, |_| {
             let (kernel, mut x) = (Kernel::build("step", sets(0))?, jit.zeros::<u32>(4)?);
             (0..each).try_for_each(|_| match start.elapsed() > load.most_compiling {

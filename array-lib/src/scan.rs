@@ -24,11 +24,10 @@ use crate::{Array, ArrayError, Element, ElementFn, NumberElement, Result, Shape}
 use lines::{Lines, Op};
 use rows::{scan_rows_products, scan_rows_sums};
 pub(crate) use select::select_of;
-use whole::scan_all_products;
-pub(crate) use whole::{scan_all, scan_all_sums};
+pub(crate) use whole::{ScanAll, scan_all};
 
 /// More elements than any tile has: the last one may count that far beyond the last element.
-const BEYOND: usize = 4096;
+const BEYOND: usize = 8192;
 
 /// The most elements that are counted, with those that the last tile has no more of.
 pub(crate) const MOST: usize = u32::MAX as usize - BEYOND;
@@ -75,7 +74,7 @@ impl Pass {
 /// What is scanned with: the kernels, and the neutral element.
 struct Scan<T> {
     /// Of one row, and of several.
-    all: &'static Kernel,
+    all: ScanAll,
     rows: &'static Kernel,
     neutral: T,
     op: Op<'static>,
@@ -89,7 +88,7 @@ impl<T: NumberElement> Scan<T> {
             return rows::scan(x, self.rows, self.neutral);
         }
         let part = x.as_part()?;
-        let out = scan_all(x.arrays.jit(), self.all, part, row, self.neutral, false)?;
+        let out = scan_all(x.arrays.jit(), &self.all, part, row, self.neutral, false)?;
         x.arrays.count_launch();
         x.arrays.adopt(out, (1, row))
     }
@@ -204,7 +203,7 @@ impl<T: NumberElement> Array<T> {
     /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
     pub fn cumsum(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
-            all: scan_all_sums.get()?,
+            all: ScanAll::sums::<T>()?,
             rows: scan_rows_sums.get()?,
             neutral: T::ZERO,
             op: Op::Sum,
@@ -218,7 +217,7 @@ impl<T: NumberElement> Array<T> {
     /// As [`Array::cumsum`].
     pub fn cumprod(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
-            all: scan_all_products.get()?,
+            all: ScanAll::products::<T>()?,
             rows: scan_rows_products.get()?,
             neutral: T::ONE,
             op: Op::Product,

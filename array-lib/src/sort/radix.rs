@@ -32,7 +32,7 @@ use kiln_jit_core::value::KernelType;
 use kiln_kernel_macro::{device_fn, kernel};
 
 use super::keys::{RadixKey, SortElement};
-use crate::scan::{scan_all, scan_all_sums};
+use crate::scan::{ScanAll, scan_all};
 
 /// Threads of a block, one for each value of a digit.
 const BLOCK: u32 = 256;
@@ -160,18 +160,20 @@ fn keys_before(state: &mut [u32], tile: usize, digit: usize, own: u32) -> u32 {
         // As far as something is known; from there on it is asked again. What the first tile says is of all, so nothing
         // before it is taken.
         let (mut is_known, mut has_all, mut taken) = (true, false, 0usize);
-        #[unroll]
-        for i in 0..WINDOW {
-            is_known = is_known && known[i] != NOTHING;
-            let is_all = known[i] >= ALL;
-            before += if is_known {
-                known[i] - if is_all { ALL } else { 1 }
-            } else {
-                0
-            };
-            taken += is_known as usize;
-            has_all = has_all || is_known && is_all;
-            is_known = is_known && !is_all;
+        if known[0] != NOTHING {
+            #[unroll]
+            for i in 0..WINDOW {
+                is_known = is_known && known[i] != NOTHING;
+                let is_all = known[i] >= ALL;
+                before += if is_known {
+                    known[i] - if is_all { ALL } else { 1 }
+                } else {
+                    0
+                };
+                taken += is_known as usize;
+                has_all = has_all || is_known && is_all;
+                is_known = is_known && !is_all;
+            }
         }
         left = if has_all { 0 } else { left - taken };
     }
@@ -480,7 +482,7 @@ macro_rules! radix {
         }
 
         /// [`$sweep_pairs`] of a digit that is not the first.
-        #[kernel]
+        #[kernel(launch_bounds(256, 3))]
         fn $pairs(
             x: &[$key],
             values: &[u32],
@@ -556,7 +558,7 @@ impl<'a> Sort<'a> {
         }
         let mut counts = jit.unspecified::<u32>(len)?;
         jit.launch(count, self.tiles, BLOCK, args!(x, shift, &mut counts))?;
-        let starts = scan_all(jit, scan_all_sums.as_kernel()?, &counts, len, 0, true)?;
+        let starts = scan_all(jit, &ScanAll::sums::<u32>()?, &counts, len, 0, true)?;
         Ok(Starts {
             starts: Arc::new(starts),
             state: jit.zeros(1)?,
