@@ -233,11 +233,7 @@ impl Launch<'_> {
 
     /// Launches a fold of all elements, whose blocks leave what they have behind the result.
     fn run_total<T: Element>(&self, arrays: &Arrays, identity: T, rounds: u32) -> Result<Array<T>> {
-        let left = if self.grid.0 > 1 {
-            self.grid.0 as usize
-        } else {
-            0
-        };
+        let left = self.grid.0 as usize;
         let mut out = arrays.jit().unspecified::<T>(1 + left)?;
         arrays.with_counter(|counters, counter| {
             let more = [counters.into_arg(), counter.into_arg(), rounds.into_arg()];

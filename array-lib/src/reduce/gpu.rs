@@ -142,16 +142,19 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let (k, grid) = (self.k, self.k.grid_dim().x());
         let (counters, counter) = (total.counters, total.counter);
         k.launch_bounds(BLOCK, 0);
+        let place = k.block_idx().x() + 1u32;
+        // The launch has made both: said here, no access of them needs code for one that fails.
+        let is_there = place.lt(self.out.len()) & counter.lt(counters.len());
+        k.if_(!is_there, || k.return_());
         self.shares(total.rounds);
-        let (thread, place) = (k.thread_idx().x(), k.block_idx().x() + 1u32);
+        let thread = k.thread_idx().x();
         let is_first = thread.eq(0);
         let done = k.shared_array("done", Type::U32, 1);
         let is_whole = k.var("whole", grid.eq(1));
-        let is_there = place.lt(self.out.len()) & counter.lt(counters.len());
         k.loop_(|| {
             self.of_block(&self.sum);
             k.if_(is_whole, || k.break_());
-            k.if_(is_first & is_there, || {
+            k.if_(is_first, || {
                 self.out.at(place).set(self.sum);
                 // What this block has left is seen by whoever counts later, and what others left by this one.
                 let before = counters.at(counter).atomic(
