@@ -83,8 +83,8 @@ impl<'k> Elements<'_, '_, 'k> {
         }
     }
 
-    /// Whether an index is one of an element, which each array has then that is read one after the other, as arrays were made
-    /// to go together: said of an index, accesses of these need no check there, nor code for one that fails. Of 64 bits.
+    /// Whether each array that is read one after the other has an element of this index, of 64 bits; arrays that go together
+    /// have as many. Where that was asked of an index, accesses need no check, nor code for one that fails.
     pub(crate) fn has(&self, index: Val<'k>) -> Val<'k> {
         let is_below = |len: Val<'k>| index.lt(len.cast(Type::U64));
         let of_all = is_below(self.count(0));

@@ -213,7 +213,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             count / number(wide),
         );
         let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
-        // What takes long to compute is not waited for here: there is less than a tile left for a block.
+        // Less than a tile is left for a block: of what takes long to compute one copy is enough.
         let unroll = match self.depth() {
             DEPTH => Unroll::By(DEPTH / 2),
             _ => Unroll::Never,
