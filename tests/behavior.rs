@@ -4,6 +4,7 @@
 //! what is measured in a process with little memory, which must be small (`tests/memory_limits.rs`).
 
 mod alignment;
+mod array_code;
 mod block_arrays;
 mod checks;
 mod choices;

@@ -60,11 +60,11 @@ pub(crate) fn build<T: Element>(
         let t = k.ty::<T>();
         let out = k.slice_mut("out", t);
         let identity = k.param("identity", t);
-        let (parts, counter) = match way {
+        let (parts, total) = match way {
             Way::Rows(_) | Way::Parts | Way::LongRows | Way::Tall(_) => {
                 (k.param("parts", k.ty::<u32>()), None)
             }
-            Way::Total => (identity, Some(gpu::counter(k))),
+            Way::Total => (identity, Some(gpu::Total::declare(k))),
             Way::Whole | Way::Columns | Way::Lanes(_) => (identity, None),
         };
         let elements = fused.declare(k, out);
@@ -79,8 +79,8 @@ pub(crate) fn build<T: Element>(
             identity,
             sum: k.var("sum", identity),
         };
-        if let Some((counters, counter)) = counter {
-            fold.total(counters, counter);
+        if let Some(total) = total {
+            fold.total(total);
         }
         match way {
             Way::Total => {}
@@ -142,7 +142,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
     /// Folds the sums of a block's threads, for the block's place of the result.
     fn tree(&self, block: u32) {
         let k = self.k;
-        let tile = k.shared_array("tile", self.out.at(0).ty(), block);
+        let tile = k.shared_array("tile", self.identity.ty(), block);
         let thread = k.thread_idx().x();
         tile.at(thread).set(self.sum);
         k.barrier();
@@ -232,15 +232,11 @@ impl Launch<'_> {
     }
 
     /// Launches a fold of all elements, whose blocks leave what they have behind the result.
-    fn run_total<T: Element>(&self, arrays: &Arrays, identity: T) -> Result<Array<T>> {
-        let left = if self.grid.0 > 1 {
-            self.grid.0 as usize
-        } else {
-            0
-        };
+    fn run_total<T: Element>(&self, arrays: &Arrays, identity: T, rounds: u32) -> Result<Array<T>> {
+        let left = self.grid.0 as usize;
         let mut out = arrays.jit().unspecified::<T>(1 + left)?;
         arrays.with_counter(|counters, counter| {
-            let more = [counters.into_arg(), counter.into_arg()];
+            let more = [counters.into_arg(), counter.into_arg(), rounds.into_arg()];
             self.launch(arrays, &mut out, (identity, more))
         })?;
         Ok(arrays.of(out, Shape::new(1)))
@@ -377,15 +373,16 @@ impl<T: Element> Expr<T> {
         let arrays = fused.arrays()?;
         signature.fold(Way::Total);
         let multiprocessors = arrays.jit().device().info().multiprocessors;
+        let blocks = gpu::blocks_for_all(&fused, multiprocessors);
         let launch = Launch {
             kernel: arrays.kernel(signature, || build::<T>(&fused, op, Way::Total))?,
-            grid: (gpu::blocks_for_all(&fused, multiprocessors), 1),
+            grid: (blocks, 1),
             block: BLOCK,
             parts: None,
             passed: fused.passed(),
             op,
         };
-        launch.run_total(arrays, identity)
+        launch.run_total(arrays, identity, gpu::rounds(&fused, blocks))
     }
 
     /// Each of at most `max_blocks` blocks folds its share to one partial result.

@@ -62,6 +62,9 @@ fn folds_of_all_elements(jit: &Jit) -> Outcome {
         assert_eq!(narrow.sum()?, total(&x), "{n}");
         let wide = arrays.vector(x.clone())?;
         assert_eq!((&wide * 3 + 1).sum()?, x.iter().map(|x| 3 * x + 1).sum());
+        let turned = arrays.vector(x.iter().rev().copied().collect::<Vec<_>>())?;
+        let products = x.iter().zip(x.iter().rev()).map(|(a, b)| a * b);
+        assert_eq!((&wide * &turned).sum()?, products.sum::<i64>(), "{n}");
         let most = x.iter().copied().max().unwrap_or_default();
         let first = x.iter().position(|x| *x == most).unwrap_or_default();
         assert_eq!((narrow.max()?, narrow.argmax()?), (most as i32, first));

@@ -84,6 +84,34 @@ impl<'k> Elements<'_, '_, 'k> {
         }
     }
 
+    /// Whether each array that is read one after the other has an element of this index, of 64 bits; arrays that go together
+    /// have as many. Where that was asked of an index, accesses need no check, nor code for one that fails.
+    pub(crate) fn has(&self, index: Val<'k>) -> Val<'k> {
+        let is_below = |len: Val<'k>| index.lt(len.cast(Type::U64));
+        let of_all = is_below(self.count(0));
+        self.lens().fold(of_all, |has, len| has & is_below(len))
+    }
+
+    /// How many elements each array has that is read one after the other.
+    fn lens(&self) -> impl Iterator<Item = Val<'k>> {
+        let operands = self.fused.operands.iter().zip(&self.params);
+        let arrays = operands.filter(|(operand, _)| {
+            operand.access == Access::Linear && matches!(operand.what, What::Buffer(_))
+        });
+        arrays.filter_map(|(_, param)| {
+            let array = param.value?;
+            Some(match self.fused.wide {
+                false => array.len(),
+                true => array.len64(),
+            })
+        })
+    }
+
+    /// How many results an element-wise kernel stores that no array read one after the other is too short for.
+    fn results_of_all(&self) -> Val<'k> {
+        self.lens().fold(self.results(), |all, len| all.min(len))
+    }
+
     /// How many results an element-wise kernel stores.
     pub(super) fn results(&self) -> Val<'k> {
         match (self.counts[0], self.fused.wide) {
@@ -181,7 +209,7 @@ impl<'k> Elements<'_, '_, 'k> {
     /// Describes that each thread stores several elements, each of them beside those of its neighbours: what they need is
     /// read at once.
     fn store_several(&self, items: u32) {
-        let (k, results) = (self.k, self.results());
+        let (k, results) = (self.k, self.results_of_all());
         let first = k.block_idx().x() * (BLOCK * items) + k.thread_idx().x();
         let place = |item: u32| first + BLOCK * item;
         let all = || self.store_at_once(items, &|item| At::Index(place(item)));
@@ -194,7 +222,7 @@ impl<'k> Elements<'_, '_, 'k> {
 
     /// Describes that each thread stores elements next to each other, as many as one access has.
     fn store_adjacent(&self, items: u32) {
-        let (k, results) = (self.k, self.results());
+        let (k, results) = (self.k, self.results_of_all());
         let first = k.global_id().x() * items;
         let all = || match self.fused.stencil {
             Some(_) => self.store_tile(At::Index(first), first, 1),

@@ -33,6 +33,17 @@ pub(super) fn blocks_for_all(fused: &Fused<'_>, multiprocessors: u32) -> u32 {
     grid_for(fused.shape.len(), BLOCK * fused.adjacent()).min(most)
 }
 
+/// How many elements a block folds at a time, of all elements.
+fn tile(fused: &Fused<'_>) -> u32 {
+    BLOCK * fused.adjacent() * DEPTH
+}
+
+/// How many times each of so many blocks has a whole tile of all elements.
+pub(super) fn rounds(fused: &Fused<'_>, blocks: u32) -> u32 {
+    let round = blocks.max(1) as usize * tile(fused) as usize;
+    u32::try_from(fused.shape.len() / round).unwrap_or(u32::MAX)
+}
+
 /// How dimensions are folded of which some stay; `None` if not by what is here.
 pub(super) fn plan(
     fused: &Fused<'_>,
@@ -111,7 +122,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
     fn of_block(&self, sum: &Var<'k>) {
         let (k, warps) = (self.k, BLOCK / WARP);
         let thread = k.thread_idx().x();
-        let tile = k.shared_array("warps", self.out.at(0).ty(), warps);
+        let tile = k.shared_array("warps", self.identity.ty(), warps);
         self.of_lanes(sum, WARP);
         k.if_((thread % WARP).eq(0), || tile.at(thread / WARP).set(*sum));
         k.barrier();
@@ -125,19 +136,26 @@ impl<'k> Fold<'_, '_, '_, 'k> {
     /// Folds all elements: each block its share, of which threads read elements next to each other; the block that is
     /// done last folds what all have left (CUDA guide, "Memory Fence Functions", on sums in one pass). The result has
     /// place 0, what blocks leave the places behind it.
-    pub(super) fn total(&self, counters: Val<'k>, counter: Val<'k>) {
+    ///
+    /// Both folds of a block's threads are turns of one loop: code that is there once takes half as long to assemble.
+    pub(super) fn total(&self, total: Total<'k>) {
         let (k, grid) = (self.k, self.k.grid_dim().x());
-        self.shares();
-        self.of_block(&self.sum);
-        let (thread, block) = (k.thread_idx().x(), k.block_idx().x());
+        let (counters, counter) = (total.counters, total.counter);
+        k.launch_bounds(BLOCK, 0);
+        let place = k.block_idx().x() + 1u32;
+        // The launch has made both: said here, no access of them needs code for one that fails.
+        let is_there = place.lt(self.out.len()) & counter.lt(counters.len());
+        k.if_(!is_there, || k.return_());
+        self.shares(total.rounds);
+        let thread = k.thread_idx().x();
         let is_first = thread.eq(0);
-        k.if_(grid.eq(1), || {
-            k.if_(is_first, || self.out.at(0).set(self.sum));
-        })
-        .else_(|| {
-            let done = k.shared_array("done", Type::U32, 1);
+        let done = k.shared_array("done", Type::U32, 1);
+        let is_whole = k.var("whole", grid.eq(1));
+        k.loop_(|| {
+            self.of_block(&self.sum);
+            k.if_(is_whole, || k.break_());
             k.if_(is_first, || {
-                self.out.at(block + 1u32).set(self.sum);
+                self.out.at(place).set(self.sum);
                 // What this block has left is seen by whoever counts later, and what others left by this one.
                 let before = counters.at(counter).atomic(
                     AtomicOp::Add,
@@ -148,31 +166,38 @@ impl<'k> Fold<'_, '_, '_, 'k> {
                 done.at(0).set(before + 1u32);
             });
             k.barrier();
-            k.if_(done.at(0).get().eq(grid), || {
-                let sum = k.var("total", self.identity);
-                k.for_loop(thread, grid, BLOCK, Unroll::Never, |from| {
-                    sum.set((self.op)(sum.get(), self.out.at(from + 1u32).get()));
+            k.if_(done.at(0).get().ne(grid), || k.return_());
+            self.sum.set(self.identity);
+            k.for_loop(thread, grid, BLOCK, Unroll::Never, |from| {
+                let place = from + 1u32;
+                k.if_(place.lt(self.out.len()), || {
+                    self.add(self.out.at(place).get())
                 });
-                self.of_block(&sum);
-                k.if_(is_first, || self.out.at(0).set(sum));
             });
+            is_whole.set(true);
+        });
+        k.if_(is_first & thread.lt(self.out.len()), || {
+            self.out.at(thread).set(self.sum)
         });
     }
 
     /// Folds a block's share of all elements.
-    fn shares(&self) {
+    ///
+    /// Before each loop stands whether it stays among the elements, asked in 64 bits as bounds checks are that are made
+    /// once before a loop: so that is known there, and no other loop follows that checks each element.
+    fn shares(&self, rounds: Val<'k>) {
         let (k, fused) = (self.k, self.fused);
         let (count, wide) = (self.elements.count(0), fused.adjacent());
         let number = |n: u32| fused.widened(k.lit(Type::U32, n));
+        let long = |n: Val<'k>| n.cast(Type::U64);
         let (thread, block) = (k.thread_idx().x(), fused.widened(k.block_idx().x()));
         let grid = fused.widened(k.grid_dim().x());
-        let tile = BLOCK * wide * DEPTH;
         // In whole rounds each block has a tile.
-        let tiles = count / (grid * number(tile)) * grid;
+        let (tile, tiles) = (tile(fused), fused.widened(rounds) * grid);
         k.for_loop(block, tiles, grid, Unroll::Never, |at| {
             let first = at * number(tile) + fused.widened(thread * wide);
             let last = (DEPTH - 1) * BLOCK * wide + wide - 1;
-            k.if_((first + number(last)).lt(count), || {
+            k.if_(self.elements.has(long(first) + last), || {
                 let (zero, steps, one) = (number(0), number(DEPTH), number(1));
                 k.for_loop(zero, steps, one, Unroll::By(self.depth()), |step| {
                     let next = first + step * number(BLOCK * wide);
@@ -188,14 +213,22 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             count / number(wide),
         );
         let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
-        let unroll = Unroll::By(self.depth() / 2);
-        k.for_loop(first, runs, step, unroll, |run| {
-            let all = self.elements.run(run * number(wide), wide);
-            all.into_iter().for_each(|value| self.add(value));
+        // Less than a tile is left for a block: of what takes long to compute one copy is enough.
+        let unroll = match self.depth() {
+            DEPTH => Unroll::By(DEPTH / 2),
+            _ => Unroll::Never,
+        };
+        k.if_(self.elements.has(long(runs * number(wide)) - 1u32), || {
+            k.for_loop(first, runs, step, unroll, |run| {
+                let all = self.elements.run(run * number(wide), wide);
+                all.into_iter().for_each(|value| self.add(value));
+            });
         });
         if wide > 1 {
             let last = runs * number(wide) + place;
-            k.if_(last.lt(count), || self.add(self.elements.at(last)));
+            k.if_(self.elements.has(long(last)), || {
+                self.add(self.elements.at(last))
+            });
         }
     }
 
@@ -275,7 +308,7 @@ impl<'k> Fold<'_, '_, '_, 'k> {
                 },
             );
         });
-        let tile = k.shared_array("tile", self.out.at(0).ty(), BLOCK * wide);
+        let tile = k.shared_array("tile", self.identity.ty(), BLOCK * wide);
         for (item, sum) in (0..).zip(&sums) {
             tile.at(thread * wide + item).set(*sum);
         }
@@ -293,7 +326,20 @@ impl<'k> Fold<'_, '_, '_, 'k> {
 }
 
 /// The parameters of a kernel that folds all elements, behind the neutral element.
-pub(super) fn counter(k: &KernelBuilder) -> (Val<'_>, Val<'_>) {
-    let counters = k.slice_mut("counters", Type::U32);
-    (counters, k.param("counter", Type::U32))
+pub(super) struct Total<'k> {
+    /// Where blocks that are done are counted, and the place there of this launch.
+    counters: Val<'k>,
+    counter: Val<'k>,
+    /// How many times each block has a whole tile, which takes a division.
+    rounds: Val<'k>,
+}
+
+impl<'k> Total<'k> {
+    pub(super) fn declare(k: &'k KernelBuilder) -> Total<'k> {
+        Total {
+            counters: k.slice_mut("counters", Type::U32),
+            counter: k.param("counter", Type::U32),
+            rounds: k.param("rounds", Type::U32),
+        }
+    }
 }
