@@ -75,15 +75,6 @@ refused! {
         }
     }, expect!["tests/copied_out.rs:68:13: `y` cannot be staged in shared memory: the loop writes elements of it whose indices differ by more than a number, and two of them may be one: let it write a slice by one kind of index"];
 
-    side_by_side, |x, y, n| {
-        marks::partition(1, 1);
-        marks::jam(2);
-        marks::copyout(y.len() as u32);
-        for i in 0..n {
-            y[i] = x[i];
-        }
-    }, expect!["tests/copied_out.rs:82:9: `y` cannot be staged in shared memory: iterations of a loop are side by side, and what is executed beyond its end would be copied out, too: take `coarsen` or `copyout` away"];
-
     overlapping_blocks, |x, y, n| {
         marks::partition(1, 1);
         marks::copyout(y.len() as u32);

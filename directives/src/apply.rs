@@ -12,6 +12,7 @@ use crate::accesses::is_local;
 use crate::affine::Known;
 use crate::arrays::array_of;
 use crate::bounds;
+use crate::combine::{Combined, combine, needs_warps};
 use crate::edge::Edge;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
@@ -56,13 +57,14 @@ fn distributed(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
-    let transformed = Transformed::of(program, schedule, known)?;
+    let mut transformed = Transformed::of(program, schedule, known)?;
+    combine(&mut transformed);
     let (program, schedule) = (&*transformed.program, &transformed.schedule);
     let (blocks, threads) = (
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
     );
-    let edge = Edge::of(program, schedule);
+    let mut edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
     let mut staged = Staged::of(&transformed, &edge, known)?;
     if !staged.stages.is_empty() {
@@ -72,12 +74,13 @@ fn distributed(
     let module = &mut staged.program.module;
     let (mut start, mut grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
     let launched = (&mut grid, threads.hardware);
-    start.extend(staged.assert_launch((schedule, known), launched));
+    let by_lanes = needs_warps(&transformed.combined);
+    start.extend(staged.assert_launch((schedule, known), launched, by_lanes));
     if schedule.has_warps() {
         let function = &mut staged.program.module.functions[program.kernel];
         start.extend(grid.write_warps(function));
     }
-    staged.redirect(&grid);
+    staged.redirect(&grid, &mut edge);
     let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
     let function = &mut module.functions[program.kernel];
     let body = function.body;
@@ -122,6 +125,7 @@ fn rewritten(
         edge,
         once_each,
         partial: &transformed.partial,
+        combined: &transformed.combined,
         module,
         kernel: program.kernel,
         firsts: HashMap::new(),
@@ -198,6 +202,8 @@ pub(crate) struct Rewrite<'p> {
     once_each: &'p HashSet<Inst>,
     /// Loops within tiles that may be shorter than a tile.
     partial: &'p [Inst],
+    /// What changes elements behind loops of which all iterations combine values with one.
+    combined: &'p Combined,
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
     /// By distributed loop around: the index that the block's first thread has.
@@ -269,6 +275,10 @@ impl Rewrite<'_> {
             }
             if let Some(scan) = self.staged.scans.get(&inst) {
                 list.extend(self.scan(inst, scan, (levels, guard)));
+                continue;
+            }
+            if let Some(behind) = self.combined.get(&inst) {
+                list.extend(self.change(inst, behind));
                 continue;
             }
             let held = self.schedule_of(inst);

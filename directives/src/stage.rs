@@ -24,7 +24,7 @@ use crate::error::DirectiveError;
 use crate::fill::Filler;
 use crate::grid::Grid;
 use crate::program::Program;
-use crate::reduce::{Own, Reduced, is_for_block};
+use crate::reduce::{Own, is_for_block};
 use crate::reuse::shared_bytes;
 use crate::scan::{Scan, insert};
 use crate::schedule::Schedule;
@@ -127,7 +127,7 @@ impl Staged {
             }
             staged.stages.entry(barrier).or_default().tiles.push(tile);
         }
-        staged.reduce(schedule, (known, &transformed.reduced), room);
+        staged.reduce(transformed, known, room);
         if !staged.stages.is_empty() {
             let loops = program.loops.iter().zip(&schedule.loops);
             for ((inst, _), _) in loops.filter(|(_, held)| held.jammed() > 1) {
@@ -185,44 +185,56 @@ impl Staged {
     }
 
     /// Gives blocks elements of their own of slices that loops reduce, as far as there is room.
-    fn reduce(
-        &mut self,
-        schedule: &Schedule,
-        (known, reduced): (&[Known], &Reduced),
-        mut room: u64,
-    ) {
+    fn reduce(&mut self, transformed: &Transformed<'_>, known: &[Known], mut room: u64) {
+        let schedule = &transformed.schedule;
+        let (reduced, combined) = (&transformed.reduced, &transformed.combined);
+        let threads: i128 = schedule.threads.iter().copied().map(i128::from).product();
         for (number, held) in schedule.loops.iter().enumerate() {
             let inst = self.program.loops[number].0;
             if held.reduction.is_empty() || !is_for_block(&self.program, schedule, inst) {
                 continue;
             }
-            let mut own = Vec::new();
+            let behind = combined.iter().filter(|(_, behind)| behind.of == inst);
+            let mut behind: Vec<Inst> = behind.map(|(&atomic, _)| atomic).collect();
+            behind.sort();
+            let (mut own, mut meets) = (Vec::new(), false);
             for param in held.reduction.numbers() {
                 let slice = self.function().params[param as usize].value;
-                let of = Own::of(&mut self.program, (inst, slice), (reduced, known), room);
-                if let Some((of, bytes)) = of {
-                    room -= bytes;
+                let asked = (reduced, &behind[..], known);
+                let Some((of, bytes)) = Own::of(&mut self.program, (inst, slice), asked, room)
+                else {
+                    continue;
+                };
+                room -= bytes;
+                meets = true;
+                if of.is_worth_it(combined, threads) {
                     own.push(self.own.len());
                     self.own.push(of);
                 }
             }
-            if own.is_empty() {
-                continue;
+            if meets {
+                self.meet_around((inst, &behind), own);
             }
-            let function = self.function();
-            let at = function.insts[inst].location;
-            let [before, behind] =
-                [(); 2].map(|()| function.new_inst(InstData::Barrier, Type::UNIT, at));
-            let region = region_of(function, inst);
-            let insts = &mut function.regions[region].insts;
-            let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
-            insts.splice(place..=place, [before, inst, behind]);
-            self.stages
-                .entry(before)
-                .or_default()
-                .begins
-                .clone_from(&own);
-            self.stages.entry(behind).or_default().ends = own;
+        }
+    }
+
+    /// Puts barriers around a loop and what stands behind it, between which blocks use elements of their own. What is changed there
+    /// is to be seen behind, whether it is of their own or not.
+    fn meet_around(&mut self, (inst, behind): (Inst, &[Inst]), own: Vec<usize>) {
+        let function = self.function();
+        let at = function.insts[inst].location;
+        let [first, last] = [(); 2].map(|()| function.new_inst(InstData::Barrier, Type::UNIT, at));
+        let region = region_of(function, inst);
+        let insts = &mut function.regions[region].insts;
+        let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
+        let is_last = |held: &Inst| *held == inst || behind.contains(held);
+        let end = insts.iter().rposition(is_last).unwrap_or(place);
+        insts.insert(end + 1, last);
+        insts.insert(place, first);
+        if !own.is_empty() {
+            let begins = own.clone();
+            self.stages.entry(first).or_default().begins = begins;
+            self.stages.entry(last).or_default().ends = own;
         }
     }
 
@@ -273,15 +285,16 @@ impl Staged {
     }
 
     /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for, or in other
-    /// blocks than those that running values are for: no
+    /// blocks than those that running values, or values that lanes combine, are for: no
     /// thread then reads or writes besides them. The extents of the grid are numbers from there on.
     pub(crate) fn assert_launch(
         &mut self,
         (schedule, known): (&Schedule, &[Known]),
         (grid, block): (&mut Grid, Dim3),
+        by_lanes: bool,
     ) -> Vec<Inst> {
         let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
-        if !is_for_arguments && self.scans.is_empty() {
+        if !is_for_arguments && self.scans.is_empty() && !by_lanes {
             return Vec::new();
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
@@ -313,8 +326,9 @@ impl Staged {
         emit.list
     }
 
-    /// Lets reads in the turns read shared memory. The grid is known there, but not yet part of the program.
-    pub(crate) fn redirect(&mut self, grid: &Grid) {
+    /// Lets reads in the turns read shared memory, and writes there write it, which are for iterations alone. The grid is known there,
+    /// but not yet part of the program.
+    pub(crate) fn redirect(&mut self, grid: &Grid, edge: &mut Edge) {
         for own in &self.own {
             own.redirect(&mut self.program);
         }
@@ -329,7 +343,10 @@ impl Staged {
         let function = &mut module.functions[kernel];
         for (tile, flags) in tiles {
             for read in &tile.section.reads {
-                redirect(function, (grid, &self.numbers), (tile, flags), read);
+                let written = redirect(function, (grid, &self.numbers), (tile, flags), read);
+                if flags.is_some() {
+                    edge.close(written);
+                }
             }
         }
     }
@@ -420,13 +437,13 @@ impl Emit<'_> {
 /// Where a thread is in the grid, and by loop the number of an iteration among those side by side.
 type Places<'a> = (&'a Grid, &'a HashMap<Inst, Value>);
 
-/// Lets a read read the tile, or a write write there, which flags tell.
+/// Lets a read read the tile, or a write write there, which flags tell; what is written before it for that.
 fn redirect(
     function: &mut Function,
     places: Places<'_>,
     (tile, flags): (&Tile, Option<Flags>),
     read: &Read,
-) {
+) -> Vec<Inst> {
     let at = function.insts[read.load].location;
     let mut emit = Emit::new(function, at);
     let place = place_in(&mut emit, places, tile, read);
@@ -451,8 +468,9 @@ fn redirect(
         let insts = &mut function.regions[region].insts;
         let place = insts.iter().position(|&inst| inst == read.load);
         let place = place.unwrap_or(0);
-        insts.splice(place..place, list);
+        insts.splice(place..place, list.iter().copied());
     }
+    list
 }
 
 /// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
