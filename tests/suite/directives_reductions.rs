@@ -259,7 +259,7 @@ fn of_lanes(
                 for j in first..first + m / 2 {
                     let value = x[i * m + j];
                     words[place] = words[place].max(value);
-                    longs[at] += value as u64;
+                    longs[at] += (value + 50) as u64;
                     bits[place] ^= value as u32;
                     floats[i] += value as f32;
                     doubles[at + 1] += value as f64;
