@@ -12,7 +12,7 @@ use crate::accesses::is_local;
 use crate::affine::Known;
 use crate::arrays::array_of;
 use crate::bounds;
-use crate::combine::{Combined, combine, needs_warps};
+use crate::combine::{Combined, combine};
 use crate::edge::Edge;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
@@ -44,18 +44,28 @@ pub(crate) fn apply(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
+    let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+    apply_as(program, schedule, (known, is_for_arguments))
+}
+
+/// As [`apply`], for these arguments alone or for any.
+pub(crate) fn apply_as(
+    program: &Program,
+    schedule: &Schedule,
+    (known, is_for_arguments): (&[Known], bool),
+) -> Result<Applied, DirectiveError> {
     check_loops(program, schedule)?;
     // A kernel that stages is for these arguments alone, and says so.
-    match schedule.loops.iter().any(|held| held.is_for_arguments()) {
-        true => distributed(&for_arguments(program, known), schedule, known),
-        false => distributed(program, schedule, known),
+    match is_for_arguments {
+        true => distributed(&for_arguments(program, known), schedule, (known, true)),
+        false => distributed(program, schedule, (known, false)),
     }
 }
 
 fn distributed(
     program: &Program,
     schedule: &Schedule,
-    known: &[Known],
+    (known, is_for_arguments): (&[Known], bool),
 ) -> Result<Applied, DirectiveError> {
     let mut transformed = Transformed::of(program, schedule, known)?;
     combine(&mut transformed);
@@ -67,15 +77,15 @@ fn distributed(
     let mut edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
     let mut staged = Staged::of(&transformed, &edge, known)?;
-    if !staged.stages.is_empty() {
+    if is_for_arguments {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
     let dims = [schedule.blocks.len(), schedule.threads.len()];
     let module = &mut staged.program.module;
     let (mut start, mut grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
     let launched = (&mut grid, threads.hardware);
-    let by_lanes = needs_warps(&transformed.combined);
-    start.extend(staged.assert_launch((schedule, known), launched, by_lanes));
+    let asked = is_for_arguments.then_some(known);
+    start.extend(staged.assert_launch(schedule, asked, launched));
     if schedule.has_warps() {
         let function = &mut staged.program.module.functions[program.kernel];
         start.extend(grid.write_warps(function));

@@ -3,7 +3,8 @@
 //! Of a statement `x[i] op= v` that a loop reduces, the index may be one for all of a loop: it is computed of what the loop does not
 //! change. Each thread then combines the values of its iterations in a variable, and behind the loop the element is changed by one
 //! atomic operation, if there was an iteration. Where all lanes of a warp come there together and the loop's iterations were shared
-//! out over them, the lanes combine their variables by shuffles first, and one of them changes the element for all.
+//! out over them, the lanes combine their variables by shuffles first, and one of them changes the element for all. A schedule that reduces
+//! is for blocks of the threads that it says, so that these warps are whole.
 //!
 //! What is verified is the program as [`reduce`](crate::reduce) has left it: changing an element at the end of a loop instead of in its
 //! iterations, or by a first lane, is one more of the orders that were allowed.
@@ -460,9 +461,4 @@ impl Emit<'_> {
         let again = self.value(data, self.function.type_of(made));
         (made, again)
     }
-}
-
-/// Whether an operation on the lanes of a warp is among what stands behind loops.
-pub(crate) fn needs_warps(combined: &Combined) -> bool {
-    combined.values().any(|behind| behind.by_lanes)
 }

@@ -6,7 +6,7 @@ use kiln_jit_core::ir::Module;
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
-use crate::apply::{Applied, apply};
+use crate::apply::{Applied, apply, apply_as};
 use crate::constant::{Constant, read_by_value};
 use crate::edge::Edge;
 use crate::error::DirectiveError;
@@ -203,7 +203,32 @@ impl Program {
         known: &[Known],
         constants: &[Constant],
     ) -> Result<Scheduled, Error> {
-        let mut applied = apply(self, schedule, known)?;
+        let applied = apply(self, schedule, known)?;
+        self.with_constants(applied, constants)
+    }
+
+    /// As [`Program::apply_with`], for these arguments alone and without copies to shared memory; none if it copies nothing there, or
+    /// needs the barriers that come with that.
+    pub(crate) fn unstaged(
+        &self,
+        schedule: &Schedule,
+        known: &[Known],
+        constants: &[Constant],
+    ) -> Result<Option<Scheduled>, Error> {
+        let unstaged = schedule.unstaged();
+        let verified = unstaged.filter(|unstaged| self.verify(unstaged, known).is_ok());
+        let Some(unstaged) = verified else {
+            return Ok(None);
+        };
+        let applied = apply_as(self, &unstaged, (known, true))?;
+        self.with_constants(applied, constants).map(Some)
+    }
+
+    fn with_constants(
+        &self,
+        mut applied: Applied,
+        constants: &[Constant],
+    ) -> Result<Scheduled, Error> {
         read_by_value(&mut applied.module, self.kernel, constants);
         Ok(Scheduled {
             kernel: kernel_of(&applied.module)?,

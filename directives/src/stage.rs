@@ -285,21 +285,21 @@ impl Staged {
     }
 
     /// Instructions that end a launch on another grid, or with other arguments, than those that the sections are for, or in other
-    /// blocks than those that running values, or values that lanes combine, are for: no
+    /// blocks than those that running values are for: no
     /// thread then reads or writes besides them. The extents of the grid are numbers from there on.
     pub(crate) fn assert_launch(
         &mut self,
-        (schedule, known): (&Schedule, &[Known]),
+        schedule: &Schedule,
+        known: Option<&[Known]>,
         (grid, block): (&mut Grid, Dim3),
-        by_lanes: bool,
     ) -> Vec<Inst> {
-        let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
-        if !is_for_arguments && self.scans.is_empty() && !by_lanes {
+        let is_for_arguments = known.is_some();
+        if !is_for_arguments && self.scans.is_empty() {
             return Vec::new();
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
         let axes = [0, 1, 2].map(|axis| position_row(module, "block_dim", axis));
-        let known = if is_for_arguments { known } else { &[] };
+        let known = known.unwrap_or_default();
         let arguments = arguments(module, &module.functions[kernel], known);
         let function = &mut module.functions[kernel];
         let at = function.location;

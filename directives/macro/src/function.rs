@@ -182,7 +182,22 @@ fn launches(
         /// # Errors
         /// As those of `launch`, but for what a device meets.
         #vis fn plan(&self, #inputs) -> ::kiln::Result<::kiln::directives::Report> {
-            let mut __offload = ::kiln::directives::macros::Offload::planned();
+            let __none = ::core::option::Option::None;
+            let mut __offload = ::kiln::directives::macros::Offload::planned(__none);
+            ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
+        }
+
+        /// What `plan` says, with the kernels of a device: on a CPU, slices are read where they are, and not from shared memory.
+        ///
+        /// # Errors
+        /// As those of `plan`.
+        #vis fn plan_on(
+            &self,
+            __jit: &::kiln::prelude::Jit,
+            #inputs
+        ) -> ::kiln::Result<::kiln::directives::Report> {
+            let __some = ::core::option::Option::Some(__jit);
+            let mut __offload = ::kiln::directives::macros::Offload::planned(__some);
             ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
         }
 
