@@ -206,7 +206,7 @@ fn stays(program: &Program, of: Inst, value: Value) -> bool {
 }
 
 /// Whether an instruction is one, or is within it.
-fn is_in(function: &Function, outer: Inst, inner: Inst) -> bool {
+pub(crate) fn is_in(function: &Function, outer: Inst, inner: Inst) -> bool {
     let mut found = outer == inner;
     for region in function.insts[outer].data.regions() {
         function.walk(region, &mut |_, inst| found |= inst == inner);

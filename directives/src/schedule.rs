@@ -163,17 +163,6 @@ pub struct LoopSchedule {
     pub unroll: Unroll,
 }
 
-impl Schedule {
-    /// Without copies to shared memory, if there are any.
-    pub(crate) fn unstaged(&self) -> Option<Schedule> {
-        let mut schedule = self.clone();
-        for held in &mut schedule.loops {
-            (held.shared, held.whole) = (held.computed, Slices::default());
-        }
-        (schedule != *self).then_some(schedule)
-    }
-}
-
 impl LoopSchedule {
     /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' or iterations' own.
     pub(crate) fn is_for_arguments(self) -> bool {
