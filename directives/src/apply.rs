@@ -209,7 +209,7 @@ pub(crate) struct Rewrite<'p> {
     /// What is executed beyond the ends of loops.
     pub(crate) edge: &'p Edge,
     /// Loops of which a thread has one group of iterations at most.
-    once_each: &'p HashSet<Inst>,
+    pub(crate) once_each: &'p HashSet<Inst>,
     /// Loops within tiles that may be shorter than a tile.
     partial: &'p [Inst],
     /// What changes elements behind loops of which all iterations combine values with one.

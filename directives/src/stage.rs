@@ -538,14 +538,30 @@ impl Tile {
 }
 
 impl Rewrite<'_> {
+    /// Whether nobody uses shared memory before a stage: there is no other one, and threads come to it once at most. What is written
+    /// before is seen behind the barrier that ends it, and what it copies the region does not write.
+    fn is_first(&self, stage: &Stage) -> bool {
+        let staged = self.staged;
+        let is_alone = staged.stages.len() == 1 && staged.scans.is_empty() && staged.own.is_empty();
+        let mut tiles = stage.tiles.iter();
+        let comes_once = tiles.all(|tile| {
+            let mut around = tile.section.around.iter();
+            !tile.section.is_whole && around.all(|inst| self.once_each.contains(inst))
+        });
+        is_alone && comes_once && stage.drains.is_empty() && self.program.arrays.is_empty()
+    }
+
     /// What stands in the place of a stage's barrier.
     pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage) -> Vec<Inst> {
         let (of_block, producers) = (&self.staged.own, &self.staged.producers);
         let at = self.location(barrier);
         let (program, grid) = (self.program, self.grid);
         let threads = &self.schedule.threads;
+        let is_first = self.is_first(stage);
         let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
-        emit.list.push(barrier);
+        if !is_first {
+            emit.list.push(barrier);
+        }
         let (own, count) = grid.linear(&mut emit, threads);
         for &ended in &stage.ends {
             of_block[ended].end(&mut emit, (own, count));
