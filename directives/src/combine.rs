@@ -358,14 +358,19 @@ enum Lanes {
 
 impl Lanes {
     fn of(module: &mut Module, op: AtomicOp, scalar: Scalar) -> Lanes {
-        let name = match (op, scalar) {
-            (AtomicOp::Add, Scalar::I32 | Scalar::U32) => "warp.reduce_add",
-            (AtomicOp::Min, Scalar::I32 | Scalar::U32) => "warp.reduce_min",
-            (AtomicOp::Max, Scalar::I32 | Scalar::U32) => "warp.reduce_max",
-            (AtomicOp::And, Scalar::I32 | Scalar::U32) => "warp.reduce_and",
-            (AtomicOp::Or, Scalar::I32 | Scalar::U32) => "warp.reduce_or",
-            (AtomicOp::Xor, Scalar::I32 | Scalar::U32) => "warp.reduce_xor",
-            _ => return Lanes::Shuffle(row(module, "warp.shuffle_xor")),
+        if !scalar.is_int() || scalar.bits() != 32 {
+            return Lanes::Shuffle(row(module, "warp.shuffle_xor"));
+        }
+        let name = match op {
+            AtomicOp::Add => "warp.reduce_add",
+            AtomicOp::Min => "warp.reduce_min",
+            AtomicOp::Max => "warp.reduce_max",
+            AtomicOp::And => "warp.reduce_and",
+            AtomicOp::Or => "warp.reduce_or",
+            AtomicOp::Xor => "warp.reduce_xor",
+            AtomicOp::Exchange | AtomicOp::Increment | AtomicOp::Decrement => {
+                unreachable!("no statement is one of these")
+            }
         };
         Lanes::Reduce(row(module, name))
     }

@@ -443,7 +443,7 @@ const REMEMBERED: usize = 256;
 struct Made {
     kernels: HashMap<For, Arc<Scheduled>>,
     /// By schedule, what is known of the arguments, and whether slices are copied to shared memory.
-    verified: HashMap<(Arc<Schedule>, Vec<Known>, Vec<Constant>, bool), Ready>,
+    verified: HashMap<(Arc<Schedule>, (Vec<Known>, Vec<Constant>, bool)), Ready>,
 }
 
 /// What a kernel is for.
@@ -497,44 +497,23 @@ impl Region {
             chosen,
             machine.param_bytes,
         )?;
-        let launch = (
-            schedule.clone(),
-            known.to_vec(),
-            constants.clone(),
-            machine.stages,
-        );
+        let asked = (known.to_vec(), constants.clone(), machine.stages);
+        let launch = (schedule.clone(), asked);
         let remembered = |made: &Made| made.verified.get(&launch).cloned();
         if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
         let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+        let asked = if is_for_arguments { known } else { &[] };
         let key = For {
             schedule: schedule.clone(),
-            known: if is_for_arguments {
-                known.to_vec()
-            } else {
-                Vec::new()
-            },
+            known: asked.to_vec(),
             once: program.turns_once(&schedule, known)?,
             constants,
             stages: machine.stages,
         };
-        let made = |made: &Made| made.kernels.get(&key).cloned();
-        let made = self.made.lock().as_ref().and_then(made);
-        let scheduled = match made {
-            Some(scheduled) => scheduled,
-            None => {
-                let unstaged = match machine.stages {
-                    true => None,
-                    false => program.unstaged(&schedule, known, &key.constants)?,
-                };
-                Arc::new(match unstaged {
-                    Some(unstaged) => unstaged,
-                    None => program.apply_with(&schedule, known, &key.constants)?,
-                })
-            }
-        };
+        let scheduled = self.kernel(program, &key, known)?;
         let mut guidance = program.guidance(&schedule, known)?;
         // What is in constant memory costs no sectors of global memory.
         let names = scheduled.constants();
@@ -555,6 +534,23 @@ impl Region {
         };
         made.verified.insert(launch, ready.clone());
         Ok(ready)
+    }
+
+    /// The kernel for such launches, which is remembered or made.
+    fn kernel(&self, program: &Program, key: &For, known: &[Known]) -> Result<Arc<Scheduled>> {
+        let remembered = |made: &Made| made.kernels.get(key).cloned();
+        if let Some(scheduled) = self.made.lock().as_ref().and_then(remembered) {
+            return Ok(scheduled);
+        }
+        let (schedule, constants) = (&*key.schedule, &key.constants[..]);
+        let unstaged = match key.stages {
+            true => None,
+            false => program.unstaged(schedule, known, constants)?,
+        };
+        Ok(Arc::new(match unstaged {
+            Some(unstaged) => unstaged,
+            None => program.apply_with(schedule, known, constants)?,
+        }))
     }
 }
 

@@ -152,6 +152,7 @@ fn launches(
     run: &TokenStream,
 ) -> TokenStream {
     let (vis, inputs) = (&function.vis, &function.sig.inputs);
+    let plans = plans(function, names);
     quote! {
         /// Executes the function with its kernel regions on a device.
         ///
@@ -175,6 +176,22 @@ fn launches(
             self.__run(&mut __offload, #(#names),*)
         }
 
+        #plans
+
+        fn __run(
+            &self,
+            __offload: &mut ::kiln::directives::macros::Offload<'_>,
+            #inputs
+        ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
+            #run
+        }
+    }
+}
+
+/// The methods that tell what a launch would do.
+fn plans(function: &ItemFn, names: &[Ident]) -> TokenStream {
+    let (vis, inputs) = (&function.vis, &function.sig.inputs);
+    quote! {
         /// What a launch with these arguments would copy and launch: kernel regions are verified and become kernels,
         /// but nothing is copied, compiled or launched. What the function does besides, it does, with slices as they
         /// are without the regions.
@@ -199,14 +216,6 @@ fn launches(
             let __some = ::core::option::Option::Some(__jit);
             let mut __offload = ::kiln::directives::macros::Offload::planned(__some);
             ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
-        }
-
-        fn __run(
-            &self,
-            __offload: &mut ::kiln::directives::macros::Offload<'_>,
-            #inputs
-        ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
-            #run
         }
     }
 }
