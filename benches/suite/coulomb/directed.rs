@@ -29,7 +29,6 @@ fn potential(charges: &[Charge], to: &mut [f32], side: usize, spacing: f32) {
             for column in 0..side {
                 let (x, y) = (spacing * column as f32, spacing * row as f32);
                 let mut sum = 0.0;
-                #[loop_transform(unroll(2))]
                 for i in 0..charges.len() {
                     let charge = charges[i];
                     let (dx, dy) = (x - charge.x, y - charge.y);
