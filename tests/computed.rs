@@ -1,8 +1,10 @@
 //! Slices that blocks are to compute and cannot, and what the kernel has in the place of the loops.
 
-use expect_test::{Expect, expect};
+use expect_test::expect;
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
+
+use super::directives::refused;
 
 /// The arguments of the regions here: three slices of 100 elements, and 100.
 const KNOWN: [Known; 4] = [
@@ -12,16 +14,6 @@ const KNOWN: [Known; 4] = [
     Known::Number(100),
 ];
 
-fn refused(region: kiln::Result<DeviceFn>, want: Expect) {
-    let verified = region
-        .and_then(|region| Program::of(&region))
-        .and_then(|program| {
-            let schedule = program.schedule(&[4, 2], &[4, 8]);
-            Ok(program.verify(&schedule, &KNOWN)?)
-        });
-    want.assert_eq(&verified.expect_err("it is wrong").to_string());
-}
-
 /// Regions with what is refused of each.
 macro_rules! refused {
     ($($name:ident, |$a:ident, $x:ident, $y:ident, $n:ident| $body:block, $want:expr;)*) => {$(
@@ -29,7 +21,7 @@ macro_rules! refused {
         fn $name() {
             #[device_fn]
             fn region($a: &[u32], $x: &mut [u32], $y: &mut [u32], $n: usize) $body
-            refused(DeviceFn::of::<region>(), $want);
+            refused(DeviceFn::of::<region>(), (&[4, 2], &[4, 8]), &KNOWN, $want);
         }
     )*};
 }
@@ -41,7 +33,7 @@ refused! {
         for i in 0..n {
             y[i] = a[i];
         }
-    }, expect!["tests/computed.rs:41:9: blocks cannot compute what they read of `a`: nothing in the region writes it: stage it by `copyin`"];
+    }, expect!["tests/computed.rs:33:9: blocks cannot compute what they read of `a`: nothing in the region writes it: stage it by `copyin`"];
 
     two_statements_write_it, |a, x, y, n| {
         for i in 0..n {
@@ -53,7 +45,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:50:9: blocks cannot compute what they read of `x`: another statement writes it, too: let one do so"];
+    }, expect!["tests/computed.rs:42:9: blocks cannot compute what they read of `x`: another statement writes it, too: let one do so"];
 
     a_sum_writes_it, |a, x, y, n| {
         for i in 0..n {
@@ -64,7 +56,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:60:13: blocks cannot compute what they read of `x`: the loops that write it read what the region writes: let them read other slices"];
+    }, expect!["tests/computed.rs:52:13: blocks cannot compute what they read of `x`: the loops that write it read what the region writes: let them read other slices"];
 
     written_where_a_condition_holds, |a, x, y, n| {
         for i in 0..n {
@@ -77,7 +69,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:72:17: blocks cannot compute what they read of `x`: it is not written in each iteration of `for` loops that stand in no `if` and in no other loop: write it so"];
+    }, expect!["tests/computed.rs:64:17: blocks cannot compute what they read of `x`: it is not written in each iteration of `for` loops that stand in no `if` and in no other loop: write it so"];
 
     written_in_a_loop_that_is_left, |a, x, y, n| {
         for i in 0..n {
@@ -91,7 +83,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:87:13: blocks cannot compute what they read of `x`: it is not written in each iteration of `for` loops that stand in no `if` and in no other loop: write it so"];
+    }, expect!["tests/computed.rs:79:13: blocks cannot compute what they read of `x`: it is not written in each iteration of `for` loops that stand in no `if` and in no other loop: write it so"];
 
     written_by_a_loop_with_directives, |a, x, y, n| {
         marks::partition(1, 1);
@@ -103,7 +95,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:98:9: blocks cannot compute what they read of `x`: the loops that write it have directives, and threads that read it execute what is in them: take these away"];
+    }, expect!["tests/computed.rs:90:9: blocks cannot compute what they read of `x`: the loops that write it have directives, and threads that read it execute what is in them: take these away"];
 
     written_with_something_else, |a, x, y, n| {
         for i in 0..n {
@@ -115,7 +107,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:111:13: blocks cannot compute what they read of `x`: the loops that write it write something else, too: give that loops of its own"];
+    }, expect!["tests/computed.rs:103:13: blocks cannot compute what they read of `x`: the loops that write it write something else, too: give that loops of its own"];
 
     computed_of_what_changes, |_a, x, y, n| {
         for i in 0..n {
@@ -126,7 +118,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:122:20: blocks cannot compute what they read of `x`: the loops that write it read what the region writes: let them read other slices"];
+    }, expect!["tests/computed.rs:114:20: blocks cannot compute what they read of `x`: the loops that write it read what the region writes: let them read other slices"];
 
     computed_between_barriers, |a, x, y, n| {
         for i in 0..n {
@@ -138,7 +130,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:133:13: blocks cannot compute what they read of `x`: the loops that write it hold `return`, a barrier or `singular`: take these out"];
+    }, expect!["tests/computed.rs:125:13: blocks cannot compute what they read of `x`: the loops that write it hold `return`, a barrier or `singular`: take these out"];
 
     handed_on_from_iteration_to_iteration, |a, x, y, n| {
         let mut sum = 0;
@@ -151,7 +143,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:146:13: `sum` is written by iterations of the loop or part at tests/computed.rs:145:9, which the threads of several blocks execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
+    }, expect!["tests/computed.rs:138:13: `sum` is written by iterations of the loop or part at tests/computed.rs:137:9, which the threads of several blocks execute, and is read by others or behind it: declare it within, or write to an element of a slice"];
 
     computed_of_a_variable_that_changes, |a, x, y, n| {
         let mut by = 2;
@@ -164,7 +156,7 @@ refused! {
         for i in 0..n {
             y[i] = by * x[i];
         }
-    }, expect!["tests/computed.rs:159:20: blocks cannot compute what they read of `x`: the loops that write it read a variable that changes behind them: let it have a name of its own"];
+    }, expect!["tests/computed.rs:151:20: blocks cannot compute what they read of `x`: the loops that write it read a variable that changes behind them: let it have a name of its own"];
 
     read_before, |a, x, y, n| {
         y[0] = x[0];
@@ -176,7 +168,7 @@ refused! {
         for i in 1..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:170:16: blocks cannot compute what they read of `x`: it is read before all of it is written, or by the loops that write it: read another slice there"];
+    }, expect!["tests/computed.rs:162:16: blocks cannot compute what they read of `x`: it is read before all of it is written, or by the loops that write it: read another slice there"];
 
     read_elsewhere, |a, x, y, n| {
         for i in 0..n {
@@ -191,7 +183,7 @@ refused! {
         for i in n / 2..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:192:20: blocks cannot compute what they read of `x`: it is read in a loop that does not say `shared(compute(..))` of it, and is nowhere but in shared memory: say so there, too"];
+    }, expect!["tests/computed.rs:184:20: blocks cannot compute what they read of `x`: it is read in a loop that does not say `shared(compute(..))` of it, and is nowhere but in shared memory: say so there, too"];
 
     two_iterations_write_one_element, |a, x, y, _n| {
         for i in 0..10usize {
@@ -204,7 +196,7 @@ refused! {
         for i in 0..10usize {
             y[i] = x[9 * i];
         }
-    }, expect!["tests/computed.rs:199:17: blocks cannot compute what they read of `x`: not each iteration of the loops writes another element of it, at an index that is a sum of the loops' counters times numbers: write it so"];
+    }, expect!["tests/computed.rs:191:17: blocks cannot compute what they read of `x`: not each iteration of the loops writes another element of it, at an index that is a sum of the loops' counters times numbers: write it so"];
 
     each_iteration_writes_all, |a, x, y, n| {
         for i in 0..n {
@@ -217,7 +209,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:212:17: blocks cannot compute what they read of `x`: not each iteration of the loops writes another element of it, at an index that is a sum of the loops' counters times numbers: write it so"];
+    }, expect!["tests/computed.rs:204:17: blocks cannot compute what they read of `x`: not each iteration of the loops writes another element of it, at an index that is a sum of the loops' counters times numbers: write it so"];
 
     a_triangle_is_written, |a, x, y, _n| {
         for i in 0..10usize {
@@ -230,7 +222,7 @@ refused! {
         for i in 0..10usize {
             y[i] = x[10 * i];
         }
-    }, expect!["tests/computed.rs:231:20: blocks cannot compute what they read of `x`: the loops that write it are not known to write all that is read here: let them write all of the slice"];
+    }, expect!["tests/computed.rs:223:20: blocks cannot compute what they read of `x`: the loops that write it are not known to write all that is read here: let them write all of the slice"];
 
     more_is_read_than_is_written, |a, x, y, n| {
         for i in 1..n {
@@ -241,7 +233,7 @@ refused! {
         for i in 0..n {
             y[i] = x[i];
         }
-    }, expect!["tests/computed.rs:242:20: blocks cannot compute what they read of `x`: the loops that write it are not known to write all that is read here: let them write all of the slice"];
+    }, expect!["tests/computed.rs:234:20: blocks cannot compute what they read of `x`: the loops that write it are not known to write all that is read here: let them write all of the slice"];
 
     too_much_is_read_in_a_turn, |a, x, y, n| {
         for i in 0..n {
@@ -252,7 +244,7 @@ refused! {
         for i in 0..n {
             y[i] = x[a[i] as usize];
         }
-    }, expect!["tests/computed.rs:253:20: `x` cannot be staged in shared memory: an index of it is not a sum of the loops' counters times numbers: stage slices whose indices are, and let `Program::apply_for` know the numbers of the launch"];
+    }, expect!["tests/computed.rs:245:20: `x` cannot be staged in shared memory: an index of it is not a sum of the loops' counters times numbers: stage slices whose indices are, and let `Program::apply_for` know the numbers of the launch"];
 }
 
 /// Schedules that name slices by numbers which no mark has.
@@ -284,9 +276,9 @@ fn slices_of_schedules_are_those_that_are_staged() -> kiln::Result<()> {
     let texts: kiln::Result<Vec<_>> = texts.into_iter().map(refused).collect();
     expect![[r#"
         accepted
-        tests/computed.rs:266:9: blocks cannot compute what they read of `x`: what a turn reads of it is computed, so that it is among the slices that the loop stages, and not staged whole
-        tests/computed.rs:266:9: blocks cannot compute what they read of `x`: what a turn reads of it is computed, so that it is among the slices that the loop stages, and not staged whole
-        tests/computed.rs:266:9: blocks cannot compute what they read of `9`: the region has no such parameter"#]].assert_eq(&texts?.join("\n"));
+        tests/computed.rs:258:9: blocks cannot compute what they read of `x`: what a turn reads of it is computed, so that it is among the slices that the loop stages, and not staged whole
+        tests/computed.rs:258:9: blocks cannot compute what they read of `x`: what a turn reads of it is computed, so that it is among the slices that the loop stages, and not staged whole
+        tests/computed.rs:258:9: blocks cannot compute what they read of `9`: the region has no such parameter"#]].assert_eq(&texts?.join("\n"));
     Ok(())
 }
 

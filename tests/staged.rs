@@ -38,6 +38,10 @@ fn full_shares_have_no_guards() -> kiln::Result<()> {
     // rounds of copies alone are one.
     assert_eq!(count(&rest, " if "), 5, "{rest}");
     assert_eq!(count(&rest, "for %"), 1, "{rest}");
+    // Nobody used shared memory before, unless a block has two batches.
+    let twice = text(&program, &schedule, 300, 300)?;
+    let barriers = [full, rest, twice].map(|text| count(&text, "barrier"));
+    assert_eq!(barriers, [1, 1, 2]);
     Ok(())
 }
 

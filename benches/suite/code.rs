@@ -61,7 +61,7 @@ fn write_twins<'b>(
 ) {
     let to = folder.join("nvcc");
     fs::create_dir_all(&to).unwrap_or_else(|error| panic!("{}: {error}", to.display()));
-    for program in programs {
+    for program in programs.filter(|program| !program.twin.is_empty()) {
         if let Some(ptx) = driver::compiled(program.twin, target.sm, "-ptx") {
             put(&to.join(format!("{}.ptx", program.name)), &ptx);
         }

@@ -9,7 +9,7 @@ use kiln::directives::{Report, Scheduled};
 use kiln::prelude::*;
 
 use crate::{BENCHMARKS, Benchmark, Checked, Launch, Launcher, Size, Workload};
-use crate::{coulomb, hotspot, jacobi, matmul, tpacf, transpose};
+use crate::{clauses, coulomb, hotspot, jacobi, matmul, tpacf, transpose};
 
 /// A program with directives.
 pub struct Directed {
@@ -30,8 +30,8 @@ pub(crate) enum Make {
     Own(fn(&Jit, Size) -> kiln::Result<Box<dyn Workload>>),
 }
 
-/// What a function with directives would launch, by the numbers and the lengths that the arguments are; 0 of others.
-pub(crate) type Plan = fn(&[usize]) -> kiln::Result<Report>;
+/// What a function with directives would launch on a device, by the numbers and the lengths that the arguments are; 0 of others.
+pub(crate) type Plan = fn(&Jit, &[usize]) -> kiln::Result<Report>;
 
 impl Directed {
     pub(crate) const fn of(benchmark: &'static str, source: &'static str, plan: Plan) -> Directed {
@@ -50,9 +50,8 @@ impl Directed {
 
     /// The program that it is.
     pub fn benchmark(&self) -> &'static Benchmark {
-        let named = BENCHMARKS
-            .iter()
-            .find(|benchmark| benchmark.name == self.benchmark);
+        let mut all = BENCHMARKS.iter().chain(clauses::BY_HAND);
+        let named = all.find(|benchmark| benchmark.name == self.benchmark);
         named.expect("it is one of the suite")
     }
 
@@ -65,7 +64,7 @@ impl Directed {
             Make::Own(make) => make(jit, size),
             Make::OfBenchmark(plan) => Ok(Box::new(OfBenchmark {
                 workload: (self.benchmark().make)(jit, size)?,
-                scheduling: Scheduling::new(plan),
+                scheduling: Scheduling::new(jit, plan),
             })),
         }
     }
@@ -87,18 +86,23 @@ pub const DIRECTED: &[Directed] = &[
     tpacf::directed::TPACF,
 ];
 
+/// Clauses of directives, each beside a kernel by hand.
+pub const CLAUSES: &[Directed] = &clauses::directed::CLAUSES;
+
 /// The product of matrices, step by step.
 pub const STEPS: &[Directed] = &matmul::steps::STEPS;
 
 /// The kernels of a function with directives, by what they were made for.
 pub(crate) struct Scheduling {
+    jit: Jit,
     plan: Plan,
     made: HashMap<Vec<usize>, Arc<Scheduled>>,
 }
 
 impl Scheduling {
-    pub(crate) fn new(plan: Plan) -> Scheduling {
+    pub(crate) fn new(jit: &Jit, plan: Plan) -> Scheduling {
         Scheduling {
+            jit: jit.clone(),
             plan,
             made: HashMap::new(),
         }
@@ -115,7 +119,7 @@ impl Scheduling {
         if let Some(known) = self.made.get(&numbers) {
             return Ok(known.clone());
         }
-        let kernels = (self.plan)(&numbers)?.kernels;
+        let kernels = (self.plan)(&self.jit, &numbers)?.kernels;
         let [kernel] = &kernels[..] else {
             panic!("{} regions are launched, not one", kernels.len());
         };

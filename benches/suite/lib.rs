@@ -10,6 +10,7 @@
 
 mod backprop;
 mod bfs;
+mod clauses;
 mod coulomb;
 mod data;
 mod directed;
@@ -38,7 +39,7 @@ use std::error::Error;
 
 use kiln::prelude::*;
 
-pub use directed::{DIRECTED, Directed, STEPS};
+pub use directed::{CLAUSES, DIRECTED, Directed, STEPS};
 pub use launcher::{Launch, Launcher, OnJit};
 pub use lines::Lines;
 pub use strangers::{STRANGERS, Stranger};

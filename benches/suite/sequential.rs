@@ -10,6 +10,8 @@
 //! On the CPU, and for `medium` inputs, C loops with OpenMP are timed, too, that `cargo xtask bench-peers` has compiled, a process of
 //! their own: `OpenMP` is their time to that of the kernel by directives without checks, so that above 1 is ahead.
 //!
+//! Clauses that no program of the suite has, `over_lane`, `reduction`, `scan`, `privatize` and `peel`, are timed beside `#[kernel]`s alone.
+//!
 //! The ways are timed in one process, in turn, a sample at least a millisecond of work. What is told is the median of the
 //! twin's machine code, and to it the ratios of its PTX through the driver, of the `#[kernel]` with checks, and of the
 //! kernel by directives without checks and with them; then how far the samples' quartiles are apart, and the lines of the
@@ -31,7 +33,7 @@ use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 use kiln_suite::{
-    DIRECTED, Directed, Launcher, Lines, OnJit, STEPS, Size, Workload, without_checks,
+    CLAUSES, DIRECTED, Directed, Launcher, Lines, OnJit, STEPS, Size, Workload, without_checks,
 };
 use serde_json::json;
 use timing::{clock, quartiles, runs_of_a_sample, time};
@@ -40,7 +42,7 @@ use twin::Twins;
 fn main() -> kiln::Result<()> {
     let options = options::options();
     let chosen = || {
-        let all = DIRECTED.iter().chain(STEPS);
+        let all = DIRECTED.iter().chain(STEPS).chain(CLAUSES);
         all.filter(|program| {
             let names = [program.benchmark, program.name];
             names.iter().any(|name| name.contains(&options.filter))
@@ -62,7 +64,10 @@ fn main() -> kiln::Result<()> {
         return code::write_directed(folder, checked.target(), chosen(), size);
     }
     let twins = match checked.target() {
-        Target::Ptx(target) => Twins::compile(chosen().map(|p| p.benchmark().twin), target.sm),
+        Target::Ptx(target) => {
+            let twins = chosen().map(|program| program.benchmark().twin);
+            Twins::compile(twins.filter(|twin| !twin.is_empty()), target.sm)
+        }
         _ => Twins::default(),
     };
     println!(

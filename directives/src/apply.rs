@@ -12,6 +12,7 @@ use crate::accesses::is_local;
 use crate::affine::Known;
 use crate::arrays::array_of;
 use crate::bounds;
+use crate::combine::{Combined, combine};
 use crate::edge::Edge;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
@@ -43,41 +44,53 @@ pub(crate) fn apply(
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
+    let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+    apply_as(program, schedule, (known, is_for_arguments))
+}
+
+/// As [`apply`], for these arguments alone or for any.
+pub(crate) fn apply_as(
+    program: &Program,
+    schedule: &Schedule,
+    (known, is_for_arguments): (&[Known], bool),
+) -> Result<Applied, DirectiveError> {
     check_loops(program, schedule)?;
     // A kernel that stages is for these arguments alone, and says so.
-    match schedule.loops.iter().any(|held| held.is_for_arguments()) {
-        true => distributed(&for_arguments(program, known), schedule, known),
-        false => distributed(program, schedule, known),
+    match is_for_arguments {
+        true => distributed(&for_arguments(program, known), schedule, (known, true)),
+        false => distributed(program, schedule, (known, false)),
     }
 }
 
 fn distributed(
     program: &Program,
     schedule: &Schedule,
-    known: &[Known],
+    (known, is_for_arguments): (&[Known], bool),
 ) -> Result<Applied, DirectiveError> {
-    let transformed = Transformed::of(program, schedule, known)?;
+    let mut transformed = Transformed::of(program, schedule, known)?;
+    combine(&mut transformed);
     let (program, schedule) = (&*transformed.program, &transformed.schedule);
     let (blocks, threads) = (
         Mapping::of_blocks(schedule)?,
         Mapping::of_threads(schedule)?,
     );
-    let edge = Edge::of(program, schedule);
+    let mut edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
     let mut staged = Staged::of(&transformed, &edge, known)?;
-    if !staged.stages.is_empty() {
+    if is_for_arguments {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
     let dims = [schedule.blocks.len(), schedule.threads.len()];
     let module = &mut staged.program.module;
     let (mut start, mut grid) = write_grid(module, program.kernel, [&blocks, &threads], dims);
     let launched = (&mut grid, threads.hardware);
-    start.extend(staged.assert_launch((schedule, known), launched));
+    let asked = is_for_arguments.then_some(known);
+    start.extend(staged.assert_launch(schedule, asked, launched));
     if schedule.has_warps() {
         let function = &mut staged.program.module.functions[program.kernel];
         start.extend(grid.write_warps(function));
     }
-    staged.redirect(&grid);
+    staged.redirect(&grid, &mut edge);
     let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
     let function = &mut module.functions[program.kernel];
     let body = function.body;
@@ -122,6 +135,7 @@ fn rewritten(
         edge,
         once_each,
         partial: &transformed.partial,
+        combined: &transformed.combined,
         module,
         kernel: program.kernel,
         firsts: HashMap::new(),
@@ -195,9 +209,11 @@ pub(crate) struct Rewrite<'p> {
     /// What is executed beyond the ends of loops.
     pub(crate) edge: &'p Edge,
     /// Loops of which a thread has one group of iterations at most.
-    once_each: &'p HashSet<Inst>,
+    pub(crate) once_each: &'p HashSet<Inst>,
     /// Loops within tiles that may be shorter than a tile.
     partial: &'p [Inst],
+    /// What changes elements behind loops of which all iterations combine values with one.
+    combined: &'p Combined,
     pub(crate) module: Module,
     pub(crate) kernel: FuncId,
     /// By distributed loop around: the index that the block's first thread has.
@@ -269,6 +285,10 @@ impl Rewrite<'_> {
             }
             if let Some(scan) = self.staged.scans.get(&inst) {
                 list.extend(self.scan(inst, scan, (levels, guard)));
+                continue;
+            }
+            if let Some(behind) = self.combined.get(&inst) {
+                list.extend(self.change(inst, behind));
                 continue;
             }
             let held = self.schedule_of(inst);

@@ -71,6 +71,11 @@ impl Edge {
         self.closed.contains(&inst)
     }
 
+    /// Leaves what is written before what iterations alone execute to them, too.
+    pub(crate) fn close(&mut self, insts: Vec<Inst>) {
+        self.closed.extend(insts);
+    }
+
     /// Whether something is executed beyond the end of a loop.
     pub(crate) fn pads(&self) -> bool {
         !self.padded.is_empty()

@@ -155,6 +155,12 @@ impl<'f> Emit<'f> {
         self.value(InstData::Intrinsic { id, args }, ty)
     }
 
+    /// A row with arguments.
+    pub(crate) fn row_of(&mut self, id: IntrinsicId, args: &[Value], ty: Type) -> Value {
+        let args = args.iter().copied().collect();
+        self.value(InstData::Intrinsic { id, args }, ty)
+    }
+
     /// A new variable.
     pub(crate) fn var(&mut self, name: &str, ty: Type) -> Var {
         let name = name.to_owned();

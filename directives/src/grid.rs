@@ -144,6 +144,17 @@ impl Grid {
         }
     }
 
+    /// Whether a thread is the first lane of its warp, of a last dimension of whole warps.
+    pub(crate) fn is_first_lane(&self, emit: &mut Emit<'_>) -> Value {
+        if let Some([_, lanes]) = self.warps {
+            return lanes.is_first;
+        }
+        let index = self.threads[self.threads.len() - 1].index;
+        let [zero, size] = [0, WARP.into()].map(|number| emit.int(number, Type::U32));
+        let lane = emit.binary(BinaryOp::Rem, index, size);
+        emit.compare(CompareOp::Eq, lane, zero)
+    }
+
     /// All that tells where the thread is in its block.
     pub(crate) fn of_threads(&self) -> impl Iterator<Item = &Dim> {
         self.threads.iter().chain(self.warps.iter().flatten())

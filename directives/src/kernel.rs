@@ -6,13 +6,14 @@ use kiln_jit_core::ir::Module;
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
-use crate::apply::{Applied, apply};
+use crate::apply::{Applied, apply, apply_as};
+use crate::combine::is_in;
 use crate::constant::{Constant, read_by_value};
 use crate::edge::Edge;
 use crate::error::DirectiveError;
 use crate::once::once;
 use crate::program::{Program, is_region};
-use crate::schedule::Schedule;
+use crate::schedule::{Schedule, Slices};
 use crate::section::Section;
 use crate::stage::Staged;
 use crate::transform::Transformed;
@@ -203,7 +204,50 @@ impl Program {
         known: &[Known],
         constants: &[Constant],
     ) -> Result<Scheduled, Error> {
-        let mut applied = apply(self, schedule, known)?;
+        let applied = apply(self, schedule, known)?;
+        self.with_constants(applied, constants)
+    }
+
+    /// As [`Program::apply_with`], for these arguments alone and without copies to shared memory; none if it copies nothing there, or
+    /// needs the barriers that come with that.
+    pub(crate) fn unstaged(
+        &self,
+        schedule: &Schedule,
+        known: &[Known],
+        constants: &[Constant],
+    ) -> Result<Option<Scheduled>, Error> {
+        let unstaged = self.without_copies(schedule);
+        let verified = unstaged.filter(|unstaged| self.verify(unstaged, known).is_ok());
+        let Some(unstaged) = verified else {
+            return Ok(None);
+        };
+        let applied = apply_as(self, &unstaged, (known, true))?;
+        self.with_constants(applied, constants).map(Some)
+    }
+
+    /// A schedule without the copies to shared memory that save nothing where slices are as near, if there are any. What iterations side
+    /// by side read in a loop that each thread goes through they read several times, and it is put together for that.
+    fn without_copies(&self, schedule: &Schedule) -> Option<Schedule> {
+        let function = self.function();
+        let mut unstaged = schedule.clone();
+        for (number, held) in unstaged.loops.iter_mut().enumerate() {
+            let inner = self.loops[number].0;
+            let mut around = self.loops.iter().zip(&schedule.loops);
+            let is_read_again = !held.partition.is_some()
+                && around
+                    .any(|((outer, _), held)| held.jammed() > 1 && is_in(function, *outer, inner));
+            if !is_read_again {
+                (held.shared, held.whole) = (held.computed, Slices::default());
+            }
+        }
+        (unstaged != *schedule).then_some(unstaged)
+    }
+
+    fn with_constants(
+        &self,
+        mut applied: Applied,
+        constants: &[Constant],
+    ) -> Result<Scheduled, Error> {
         read_by_value(&mut applied.module, self.kernel, constants);
         Ok(Scheduled {
             kernel: kernel_of(&applied.module)?,

@@ -27,6 +27,7 @@
 //! | `private` | variables that iterations hand on |
 //! | `privatize` | slices of which each iteration has elements of its own |
 //! | `reduce` | elements that iterations combine with values in any order |
+//! | `combine` | that threads and the lanes of a warp combine such values before an element is changed |
 //! | `scan` | variables that iterations combine with values and hand on, in their order |
 //! | `kernel` | programs as kernels |
 //! | `search` | looking for a schedule |
@@ -46,6 +47,7 @@ mod apply;
 mod arrays;
 mod banks;
 mod bounds;
+mod combine;
 mod compute;
 mod constant;
 mod data;

@@ -49,6 +49,8 @@ pub struct Report {
 pub struct Offload<'j> {
     /// None: nothing is copied or launched, but only told.
     jit: Option<&'j Jit>,
+    /// What kernels are for, and which device.
+    machine: Machine,
     pub(crate) report: Report,
 }
 
@@ -57,29 +59,27 @@ impl<'j> Offload<'j> {
     pub fn new(jit: &'j Jit) -> Offload<'j> {
         Offload {
             jit: Some(jit),
+            machine: Machine::of(jit),
             report: Report::default(),
         }
     }
 
-    /// A call that copies and launches nothing.
-    pub fn planned() -> Offload<'static> {
+    /// A call that copies and launches nothing, on a device, or on a GPU that there need not be.
+    pub fn planned(jit: Option<&Jit>) -> Offload<'static> {
+        let any = Machine {
+            param_bytes: MAX_PARAM_BYTES.into(),
+            stages: true,
+        };
         Offload {
             jit: None,
+            machine: jit.map_or(any, Machine::of),
             report: Report::default(),
         }
     }
 
-    /// How many bytes the parameters of a launch may have.
-    pub fn param_bytes(&self) -> u64 {
-        let limit = |jit: &Jit| {
-            let of_target = match jit.target() {
-                // What every GPU has room for.
-                Target::Custom(_) => 4096,
-                target => target.max_param_bytes(),
-            };
-            of_target.min(jit.device().info().limits.param_bytes)
-        };
-        self.jit.map_or(MAX_PARAM_BYTES, limit).into()
+    /// What kernels are for.
+    pub fn machine(&self) -> Machine {
+        self.machine
     }
 
     /// Launches a region, with the constants that it has by value, and waits for it unless it is `nowait`.
@@ -112,6 +112,29 @@ impl<'j> Offload<'j> {
             jit.synchronize()?;
         }
         Ok(std::mem::take(&mut self.report))
+    }
+}
+
+/// What kernels are to heed of the machine that they are for.
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Machine {
+    /// How many bytes the parameters of a launch may have.
+    param_bytes: u64,
+    /// Whether shared memory is nearer than the slices. A CPU has caches for both.
+    stages: bool,
+}
+
+impl Machine {
+    fn of(jit: &Jit) -> Machine {
+        let of_target = match jit.target() {
+            // What every GPU has room for.
+            Target::Custom(_) => 4096,
+            target => target.max_param_bytes(),
+        };
+        Machine {
+            param_bytes: of_target.min(jit.device().info().limits.param_bytes).into(),
+            stages: !matches!(jit.target(), Target::Cpu(_)),
+        }
     }
 }
 
@@ -419,8 +442,8 @@ const REMEMBERED: usize = 256;
 #[derive(Debug, Default)]
 struct Made {
     kernels: HashMap<For, Arc<Scheduled>>,
-    /// By schedule and what is known of the arguments.
-    verified: HashMap<(Arc<Schedule>, Vec<Known>, Vec<Constant>), Ready>,
+    /// By schedule, what is known of the arguments, and whether slices are copied to shared memory.
+    verified: HashMap<(Arc<Schedule>, (Vec<Known>, Vec<Constant>, bool)), Ready>,
 }
 
 /// What a kernel is for.
@@ -433,6 +456,8 @@ struct For {
     once: Vec<bool>,
     /// Of which slices launches pass elements by value.
     constants: Vec<Constant>,
+    /// Whether slices are copied to shared memory.
+    stages: bool,
 }
 
 /// A region of an `#[offload]` function.
@@ -451,12 +476,12 @@ impl Region {
         }
     }
 
-    /// The region on a grid, verified for a launch whose parameters may have so many bytes.
+    /// The region on a grid, verified for a launch on a machine.
     pub fn scheduled<F: DescribedFn>(
         &self,
         [blocks, threads]: [Vec<u32>; 2],
         known: &[Known],
-        (chosen, limit): (&[Option<Chosen>], u64),
+        (chosen, machine): (&[Option<Chosen>], Machine),
     ) -> Result<Ready> {
         let program = match self.program.get() {
             Some(program) => program,
@@ -466,26 +491,29 @@ impl Region {
             }
         };
         let schedule = Arc::new(program.schedule(&blocks, &threads));
-        let constants = placed(&program.module, program.function(), chosen, limit)?;
-        let launch = (schedule.clone(), known.to_vec(), constants.clone());
+        let constants = placed(
+            &program.module,
+            program.function(),
+            chosen,
+            machine.param_bytes,
+        )?;
+        let asked = (known.to_vec(), constants.clone(), machine.stages);
+        let launch = (schedule.clone(), asked);
         let remembered = |made: &Made| made.verified.get(&launch).cloned();
         if let Some(ready) = self.made.lock().as_ref().and_then(remembered) {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let stages = schedule.loops.iter().any(|held| held.is_for_arguments());
+        let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+        let asked = if is_for_arguments { known } else { &[] };
         let key = For {
             schedule: schedule.clone(),
-            known: if stages { known.to_vec() } else { Vec::new() },
+            known: asked.to_vec(),
             once: program.turns_once(&schedule, known)?,
             constants,
+            stages: machine.stages,
         };
-        let made = |made: &Made| made.kernels.get(&key).cloned();
-        let made = self.made.lock().as_ref().and_then(made);
-        let scheduled = match made {
-            Some(scheduled) => scheduled,
-            None => Arc::new(program.apply_with(&schedule, known, &key.constants)?),
-        };
+        let scheduled = self.kernel(program, &key, known)?;
         let mut guidance = program.guidance(&schedule, known)?;
         // What is in constant memory costs no sectors of global memory.
         let names = scheduled.constants();
@@ -506,6 +534,23 @@ impl Region {
         };
         made.verified.insert(launch, ready.clone());
         Ok(ready)
+    }
+
+    /// The kernel for such launches, which is remembered or made.
+    fn kernel(&self, program: &Program, key: &For, known: &[Known]) -> Result<Arc<Scheduled>> {
+        let remembered = |made: &Made| made.kernels.get(key).cloned();
+        if let Some(scheduled) = self.made.lock().as_ref().and_then(remembered) {
+            return Ok(scheduled);
+        }
+        let (schedule, constants) = (&*key.schedule, &key.constants[..]);
+        let unstaged = match key.stages {
+            true => None,
+            false => program.unstaged(schedule, known, constants)?,
+        };
+        Ok(Arc::new(match unstaged {
+            Some(unstaged) => unstaged,
+            None => program.apply_with(schedule, known, constants)?,
+        }))
     }
 }
 

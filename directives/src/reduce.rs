@@ -1,7 +1,8 @@
 //! Reductions: elements of slices that iterations of a loop combine with values, in whatever order.
 //!
 //! Of a slice that a loop reduces, each access in the loop is part of `x[i] op= v`, by one operation that takes numbers in any
-//! order (of floats it rounds in another way then). Such a statement becomes one atomic operation. Where it is known how many
+//! order (of floats it rounds in another way then). Such a statement becomes one atomic operation, behind a loop of whose iterations all
+//! combine values with one element ([`combine`](crate::combine)). Where it is known how many
 //! elements there are, and they fit into shared memory, a block has elements of its own: they are set to what changes
 //! nothing before the loop, and combined with those of the slice behind it, each by one thread.
 
@@ -13,6 +14,7 @@ use kiln_jit_core::ir::{
 };
 
 use crate::affine::{Affine, Known, Step, path_of};
+use crate::combine::Combined;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::jam::holds;
@@ -290,22 +292,23 @@ impl Own {
     pub(crate) fn of(
         program: &mut Program,
         (inst, slice): (Inst, Value),
-        (reduced, known): (&Reduced, &[Known]),
+        (reduced, behind, known): (&Reduced, &[Inst], &[Known]),
         room: u64,
     ) -> Option<(Own, u64)> {
         let kernel = program.kernel;
         let len = Affine::new(&program.module.functions[kernel], known).length(slice)?;
         let function = &program.module.functions[kernel];
-        let mut atomics = Vec::new();
+        let mut atomics = behind.to_vec();
         for region in function.insts[inst].data.regions() {
             function.walk(region, &mut |_, inner| {
-                let is_of =
-                    address_of(program, inner).is_some_and(|ptr| base_of(function, ptr) == slice);
-                if is_of && reduced.contains_key(&inner) {
+                if reduced.contains_key(&inner) {
                     atomics.push(inner);
                 }
             });
         }
+        atomics.retain(|&inner| {
+            address_of(program, inner).is_some_and(|ptr| base_of(function, ptr) == slice)
+        });
         let op = *reduced.get(atomics.first()?)?;
         let ty = function.type_of(slice);
         let types = &mut program.module.types;
@@ -343,22 +346,7 @@ impl Own {
 
     /// What changes nothing.
     fn identity(&self) -> Constant {
-        let scalar = self.scalar();
-        let (low, high) = crate::affine::limits(scalar);
-        match self.op {
-            // Of two floats the smaller is the number if the other one is none.
-            AtomicOp::Min | AtomicOp::Max if scalar.is_float() => Constant::Float(f64::NAN),
-            AtomicOp::Add if scalar.is_float() => Constant::Float(-0.0),
-            AtomicOp::Min => Constant::Int(high),
-            AtomicOp::Max => Constant::Int(low),
-            AtomicOp::And => Constant::Int(if scalar.is_signed_int() { -1 } else { high }),
-            AtomicOp::Add
-            | AtomicOp::Or
-            | AtomicOp::Xor
-            | AtomicOp::Exchange
-            | AtomicOp::Increment
-            | AtomicOp::Decrement => Constant::Zero,
-        }
+        identity(self.op, self.scalar())
     }
 
     fn address(&self, emit: &mut Emit<'_>, index: Value) -> Value {
@@ -370,6 +358,13 @@ impl Own {
             checked,
         };
         emit.value(data, self.in_shared)
+    }
+
+    /// Whether there are fewer elements than threads, or iterations change any of them: setting and merging them is less than what
+    /// threads change in the slice otherwise.
+    pub(crate) fn is_worth_it(&self, combined: &Combined, threads: i128) -> bool {
+        let mut atomics = self.atomics.iter();
+        self.len <= threads || !atomics.all(|inst| combined.contains_key(inst))
     }
 
     /// Sets the elements to what changes nothing.
@@ -436,8 +431,27 @@ impl Own {
     }
 }
 
+/// What an operation combines with any number of a type to that number.
+pub(crate) fn identity(op: AtomicOp, scalar: Scalar) -> Constant {
+    let (low, high) = crate::affine::limits(scalar);
+    match op {
+        // Of two floats the smaller is the number if the other one is none.
+        AtomicOp::Min | AtomicOp::Max if scalar.is_float() => Constant::Float(f64::NAN),
+        AtomicOp::Add if scalar.is_float() => Constant::Float(-0.0),
+        AtomicOp::Min => Constant::Int(high),
+        AtomicOp::Max => Constant::Int(low),
+        AtomicOp::And => Constant::Int(if scalar.is_signed_int() { -1 } else { high }),
+        AtomicOp::Add
+        | AtomicOp::Or
+        | AtomicOp::Xor
+        | AtomicOp::Exchange
+        | AtomicOp::Increment
+        | AtomicOp::Decrement => Constant::Zero,
+    }
+}
+
 /// The address that an instruction has.
-fn address_of(program: &Program, inst: Inst) -> Option<Value> {
+pub(crate) fn address_of(program: &Program, inst: Inst) -> Option<Value> {
     let function = program.function();
     let mut found = None;
     function.insts[inst].data.for_each_operand(|value| {

@@ -365,11 +365,6 @@ impl Search<'_> {
                            not in the slice before its end: let the loop alone write it, and nothing read it";
             return Err(self.refuse(access.inst, name, problem));
         }
-        if self.edge.pads() {
-            let problem = "iterations of a loop are side by side, and what is executed beyond its end would be copied out, too: take \
-                           `coarsen` or `copyout` away";
-            return Err(self.refuse(inst, name, problem));
-        }
         let mut sums = Vec::new();
         for access in own {
             let sum = self.sum(access, inst);

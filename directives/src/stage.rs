@@ -24,7 +24,7 @@ use crate::error::DirectiveError;
 use crate::fill::Filler;
 use crate::grid::Grid;
 use crate::program::Program;
-use crate::reduce::{Own, Reduced, is_for_block};
+use crate::reduce::{Own, is_for_block};
 use crate::reuse::shared_bytes;
 use crate::scan::{Scan, insert};
 use crate::schedule::Schedule;
@@ -127,7 +127,7 @@ impl Staged {
             }
             staged.stages.entry(barrier).or_default().tiles.push(tile);
         }
-        staged.reduce(schedule, (known, &transformed.reduced), room);
+        staged.reduce(transformed, known, room);
         if !staged.stages.is_empty() {
             let loops = program.loops.iter().zip(&schedule.loops);
             for ((inst, _), _) in loops.filter(|(_, held)| held.jammed() > 1) {
@@ -185,44 +185,56 @@ impl Staged {
     }
 
     /// Gives blocks elements of their own of slices that loops reduce, as far as there is room.
-    fn reduce(
-        &mut self,
-        schedule: &Schedule,
-        (known, reduced): (&[Known], &Reduced),
-        mut room: u64,
-    ) {
+    fn reduce(&mut self, transformed: &Transformed<'_>, known: &[Known], mut room: u64) {
+        let schedule = &transformed.schedule;
+        let (reduced, combined) = (&transformed.reduced, &transformed.combined);
+        let threads: i128 = schedule.threads.iter().copied().map(i128::from).product();
         for (number, held) in schedule.loops.iter().enumerate() {
             let inst = self.program.loops[number].0;
             if held.reduction.is_empty() || !is_for_block(&self.program, schedule, inst) {
                 continue;
             }
-            let mut own = Vec::new();
+            let behind = combined.iter().filter(|(_, behind)| behind.of == inst);
+            let mut behind: Vec<Inst> = behind.map(|(&atomic, _)| atomic).collect();
+            behind.sort();
+            let (mut own, mut meets) = (Vec::new(), false);
             for param in held.reduction.numbers() {
                 let slice = self.function().params[param as usize].value;
-                let of = Own::of(&mut self.program, (inst, slice), (reduced, known), room);
-                if let Some((of, bytes)) = of {
-                    room -= bytes;
+                let asked = (reduced, &behind[..], known);
+                let Some((of, bytes)) = Own::of(&mut self.program, (inst, slice), asked, room)
+                else {
+                    continue;
+                };
+                room -= bytes;
+                meets = true;
+                if of.is_worth_it(combined, threads) {
                     own.push(self.own.len());
                     self.own.push(of);
                 }
             }
-            if own.is_empty() {
-                continue;
+            if meets {
+                self.meet_around((inst, &behind), own);
             }
-            let function = self.function();
-            let at = function.insts[inst].location;
-            let [before, behind] =
-                [(); 2].map(|()| function.new_inst(InstData::Barrier, Type::UNIT, at));
-            let region = region_of(function, inst);
-            let insts = &mut function.regions[region].insts;
-            let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
-            insts.splice(place..=place, [before, inst, behind]);
-            self.stages
-                .entry(before)
-                .or_default()
-                .begins
-                .clone_from(&own);
-            self.stages.entry(behind).or_default().ends = own;
+        }
+    }
+
+    /// Puts barriers around a loop and what stands behind it, between which blocks use elements of their own. What is changed there
+    /// is to be seen behind, whether it is of their own or not.
+    fn meet_around(&mut self, (inst, behind): (Inst, &[Inst]), own: Vec<usize>) {
+        let function = self.function();
+        let at = function.insts[inst].location;
+        let [first, last] = [(); 2].map(|()| function.new_inst(InstData::Barrier, Type::UNIT, at));
+        let region = region_of(function, inst);
+        let insts = &mut function.regions[region].insts;
+        let place = insts.iter().position(|&held| held == inst).unwrap_or(0);
+        let is_last = |held: &Inst| *held == inst || behind.contains(held);
+        let end = insts.iter().rposition(is_last).unwrap_or(place);
+        insts.insert(end + 1, last);
+        insts.insert(place, first);
+        if !own.is_empty() {
+            let begins = own.clone();
+            self.stages.entry(first).or_default().begins = begins;
+            self.stages.entry(last).or_default().ends = own;
         }
     }
 
@@ -277,16 +289,17 @@ impl Staged {
     /// thread then reads or writes besides them. The extents of the grid are numbers from there on.
     pub(crate) fn assert_launch(
         &mut self,
-        (schedule, known): (&Schedule, &[Known]),
+        schedule: &Schedule,
+        known: Option<&[Known]>,
         (grid, block): (&mut Grid, Dim3),
     ) -> Vec<Inst> {
-        let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
+        let is_for_arguments = known.is_some();
         if !is_for_arguments && self.scans.is_empty() {
             return Vec::new();
         }
         let (module, kernel) = (&mut self.program.module, self.program.kernel);
         let axes = [0, 1, 2].map(|axis| position_row(module, "block_dim", axis));
-        let known = if is_for_arguments { known } else { &[] };
+        let known = known.unwrap_or_default();
         let arguments = arguments(module, &module.functions[kernel], known);
         let function = &mut module.functions[kernel];
         let at = function.location;
@@ -313,8 +326,9 @@ impl Staged {
         emit.list
     }
 
-    /// Lets reads in the turns read shared memory. The grid is known there, but not yet part of the program.
-    pub(crate) fn redirect(&mut self, grid: &Grid) {
+    /// Lets reads in the turns read shared memory, and writes there write it, which are for iterations alone. The grid is known there,
+    /// but not yet part of the program.
+    pub(crate) fn redirect(&mut self, grid: &Grid, edge: &mut Edge) {
         for own in &self.own {
             own.redirect(&mut self.program);
         }
@@ -329,7 +343,10 @@ impl Staged {
         let function = &mut module.functions[kernel];
         for (tile, flags) in tiles {
             for read in &tile.section.reads {
-                redirect(function, (grid, &self.numbers), (tile, flags), read);
+                let written = redirect(function, (grid, &self.numbers), (tile, flags), read);
+                if flags.is_some() {
+                    edge.close(written);
+                }
             }
         }
     }
@@ -420,13 +437,13 @@ impl Emit<'_> {
 /// Where a thread is in the grid, and by loop the number of an iteration among those side by side.
 type Places<'a> = (&'a Grid, &'a HashMap<Inst, Value>);
 
-/// Lets a read read the tile, or a write write there, which flags tell.
+/// Lets a read read the tile, or a write write there, which flags tell; what is written before it for that.
 fn redirect(
     function: &mut Function,
     places: Places<'_>,
     (tile, flags): (&Tile, Option<Flags>),
     read: &Read,
-) {
+) -> Vec<Inst> {
     let at = function.insts[read.load].location;
     let mut emit = Emit::new(function, at);
     let place = place_in(&mut emit, places, tile, read);
@@ -451,8 +468,9 @@ fn redirect(
         let insts = &mut function.regions[region].insts;
         let place = insts.iter().position(|&inst| inst == read.load);
         let place = place.unwrap_or(0);
-        insts.splice(place..place, list);
+        insts.splice(place..place, list.iter().copied());
     }
+    list
 }
 
 /// The number of a read's element in its tile: no part of the sum is below 0, so that none wraps around.
@@ -520,14 +538,30 @@ impl Tile {
 }
 
 impl Rewrite<'_> {
+    /// Whether nobody uses shared memory before a stage: there is no other one, and threads come to it once at most. What is written
+    /// before is seen behind the barrier that ends it, and what it copies the region does not write.
+    fn is_first(&self, stage: &Stage) -> bool {
+        let staged = self.staged;
+        let is_alone = staged.stages.len() == 1 && staged.scans.is_empty() && staged.own.is_empty();
+        let mut tiles = stage.tiles.iter();
+        let comes_once = tiles.all(|tile| {
+            let mut around = tile.section.around.iter();
+            !tile.section.is_whole && around.all(|inst| self.once_each.contains(inst))
+        });
+        is_alone && comes_once && stage.drains.is_empty() && self.program.arrays.is_empty()
+    }
+
     /// What stands in the place of a stage's barrier.
     pub(crate) fn fill(&mut self, barrier: Inst, stage: &Stage) -> Vec<Inst> {
         let (of_block, producers) = (&self.staged.own, &self.staged.producers);
         let at = self.location(barrier);
         let (program, grid) = (self.program, self.grid);
         let threads = &self.schedule.threads;
+        let is_first = self.is_first(stage);
         let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
-        emit.list.push(barrier);
+        if !is_first {
+            emit.list.push(barrier);
+        }
         let (own, count) = grid.linear(&mut emit, threads);
         for &ended in &stage.ends {
             of_block[ended].end(&mut emit, (own, count));

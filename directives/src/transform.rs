@@ -14,6 +14,7 @@ use kiln_jit_core::ir::{
 };
 
 use crate::affine::Known;
+use crate::combine::Combined;
 use crate::compute::{Producer, take_out};
 use crate::dependence::check_interchange;
 use crate::emit::Emit;
@@ -36,6 +37,8 @@ pub(crate) struct Transformed<'p> {
     pub(crate) numbers: Vec<usize>,
     /// What loops reduce.
     pub(crate) reduced: Reduced,
+    /// What stands behind loops of it.
+    pub(crate) combined: Combined,
     /// Loops that write slices of which blocks compute what they read.
     pub(crate) producers: Vec<Producer>,
     /// Loops within tiles, of which the last one may be shorter.
@@ -55,6 +58,7 @@ impl<'p> Transformed<'p> {
             schedule: schedule.clone(),
             numbers: (0..schedule.loops.len()).collect(),
             reduced: Reduced::new(),
+            combined: Combined::new(),
             producers: Vec::new(),
             partial: Vec::new(),
         };

@@ -49,6 +49,8 @@ mod order;
 mod pool;
 #[path = "cuda_driver/primary.rs"]
 mod primary;
+#[path = "cuda_driver/regions.rs"]
+mod regions;
 #[path = "cuda_driver/reset.rs"]
 mod reset;
 #[path = "cuda_driver/rows.rs"]

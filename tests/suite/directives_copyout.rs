@@ -15,6 +15,10 @@ chapter![
     loops_within_a_turn,
     windows_that_count_down,
     sections_of_writes,
+    iterations_side_by_side,
+    edges_that_are_left_out,
+    turns_side_by_side,
+    lanes_side_by_side,
 ];
 
 fn numbers(len: usize) -> Vec<u32> {
@@ -274,5 +278,143 @@ fn sections_of_writes(_: &Jit) -> Outcome {
         "{text}"
     );
     assert_eq!(sections[0].bytes(), 8 * (4 + sections[0].padding()) * 5);
+    Ok(())
+}
+
+/// Numbers of rows and columns from a seed, also none, one, and such as no block divides.
+fn sizes(seed: u64, most: u64) -> impl Iterator<Item = (usize, usize)> {
+    let mut state = seed;
+    let mut size = move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        ((state >> 33) % (most + 1)) as usize
+    };
+    let chosen = [(0, 3), (1, 1), (16, 32)].into_iter();
+    chosen.chain(std::iter::repeat_with(move || (size(), size())).take(6))
+}
+
+/// As [`transpose`], with eight elements of a thread side by side.
+#[kiln::offload]
+fn eight_of_a_thread(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2, 2), thread(4, 8))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(4))]
+        for i in 0..n {
+            #[loop_partition(over_tblock(CYCLIC), over_thread, coarsen(2))]
+            #[shared(copyout(y))]
+            for j in 0..m {
+                y[j * n + i] = 3 * x[i * m + j];
+            }
+        }
+    }
+}
+
+fn iterations_side_by_side(jit: &Jit) -> Outcome {
+    for (n, m) in sizes(3, 70) {
+        let x = numbers(n * m);
+        let (mut y, mut z) = (vec![9; n * m], vec![9; n * m]);
+        let ((), report) = eight_of_a_thread.launch_reported(jit, &x, &mut y, n, m)?;
+        eight_of_a_thread.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+        let schedule = report.launches[0].to_string();
+        assert!(
+            schedule.ends_with("copyout(1) unroll_and_jam(2)"),
+            "{schedule}"
+        );
+    }
+    Ok(())
+}
+
+/// A loop that all threads go through, so that lanes beyond the end compute as the others do, and writes behind it where a condition
+/// holds, of which some elements of the slice keep what they have.
+#[kiln::offload]
+fn sums(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2), thread(8))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(3))]
+        #[shared(copyin(x), copyout(y))]
+        for i in 0..n {
+            let mut sum = 0;
+            for j in 0..m {
+                sum += x[i * m + j];
+            }
+            y[2 * i] = sum;
+            if sum % 3 > 0 {
+                y[2 * i + 1] = 5 * sum;
+            }
+        }
+    }
+}
+
+fn edges_that_are_left_out(jit: &Jit) -> Outcome {
+    for (n, m) in sizes(5, 40) {
+        let x = numbers(n * m);
+        // Elements behind those that the last iteration writes are the slice's, too.
+        let (mut y, mut z) = (vec![9; 2 * n + 60], vec![9; 2 * n + 60]);
+        sums.launch(jit, &x, &mut y, n, m)?;
+        sums.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// The loop that copies out is within iterations side by side, and those of a thread are written out in a loop of their own.
+#[kiln::offload]
+fn bands(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2), thread(4, 4))]
+    {
+        #[loop_partition(over_tblock, over_thread, coarsen(2))]
+        for row in 0..n {
+            #[shared(copyout(y))]
+            for band in 0..3usize {
+                #[loop_partition(over_thread, coarsen(3))]
+                for i in 0..m {
+                    for k in 0..2usize {
+                        y[(row * 3 + band) * 2 * m + 2 * i + k] = x[i] + (band + k) as u32;
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn turns_side_by_side(jit: &Jit) -> Outcome {
+    for (n, m) in sizes(7, 30) {
+        let x = numbers(m);
+        let (mut y, mut z) = (vec![9; 6 * n * m], vec![9; 6 * n * m]);
+        bands.launch(jit, &x, &mut y, n, m)?;
+        bands.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Lanes that have two columns of a row side by side, which a block copies out.
+#[kiln::offload]
+fn reversed(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2), thread(64))]
+    {
+        #[loop_partition(over_tblock, over_warp)]
+        for i in 0..n {
+            #[loop_partition(over_lane, coarsen(2))]
+            #[shared(copyout(y))]
+            for j in 0..m {
+                if x[i * m + j] % 4 > 0 {
+                    y[i * m + (m - 1 - j)] = x[i * m + j];
+                }
+            }
+        }
+    }
+}
+
+fn lanes_side_by_side(jit: &Jit) -> Outcome {
+    for (n, m) in sizes(9, 90) {
+        let x = numbers(n * m);
+        let (mut y, mut z) = (vec![9; n * m], vec![9; n * m]);
+        reversed.launch(jit, &x, &mut y, n, m)?;
+        reversed.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+    }
     Ok(())
 }

@@ -14,6 +14,12 @@ chapter![
     parts_that_not_all_come_to,
     slices_staged_whole,
     read_behind_a_merge,
+    lanes_that_combine,
+    threads_that_combine,
+    loops_within_loops,
+    elements_of_inner_loops,
+    conditions_and_ends_within,
+    elements_that_nothing_changes,
 ];
 
 /// How many of `x` are in each bin, and the sum of their weights.
@@ -226,5 +232,236 @@ fn read_behind_a_merge(jit: &Jit) -> Outcome {
     before_each.launch(jit, &x, &mut counts, &mut before)?;
     before_each.sequential(&x, &mut wanted, &mut wanted_before);
     assert_eq!((counts, before), (wanted, wanted_before));
+    Ok(())
+}
+
+/// Rows whose elements the lanes of a warp combine, by each operation, of integers of both sizes and of floats.
+#[kiln::offload]
+fn of_lanes(
+    x: &[i32],
+    words: &mut [i32],
+    longs: &mut [u64],
+    bits: &mut [u32],
+    floats: &mut [f32],
+    doubles: &mut [f64],
+    n: usize,
+    m: usize,
+) {
+    #[kernel(tblock(2), thread(2, 64))]
+    {
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            let at = 2 * i;
+            #[loop_partition(over_warp)]
+            for half in 0..2usize {
+                let (first, place) = (half * (m / 2), at + half);
+                #[loop_partition(over_lane, reduction(words, longs, bits, floats, doubles))]
+                for j in first..first + m / 2 {
+                    let value = x[i * m + j];
+                    words[place] = words[place].max(value);
+                    longs[at] += (value + 50) as u64;
+                    bits[place] ^= value as u32;
+                    floats[i] += value as f32;
+                    doubles[at + 1] += value as f64;
+                }
+            }
+        }
+    }
+}
+
+fn lanes_that_combine(jit: &Jit) -> Outcome {
+    for (n, m) in [(0, 4), (1, 2), (3, 0), (5, 130), (4, 64)] {
+        let x: Vec<i32> = (0..(n * m) as i32).map(|i| i * 37 % 89 - 40).collect();
+        let made = || {
+            let all = 2 * n;
+            let (words, bits) = (vec![-70; all], vec![9; all]);
+            (
+                words,
+                vec![7u64; all],
+                bits,
+                vec![0.5f32; n],
+                vec![1.0; all],
+            )
+        };
+        let (mut got, mut wanted) = (made(), made());
+        let (a, b, c, d, e) = (&mut got.0, &mut got.1, &mut got.2, &mut got.3, &mut got.4);
+        of_lanes.launch(jit, &x, a, b, c, d, e, n, m)?;
+        let (a, b, c, d, e) = (
+            &mut wanted.0,
+            &mut wanted.1,
+            &mut wanted.2,
+            &mut wanted.3,
+            &mut wanted.4,
+        );
+        of_lanes.sequential(&x, a, b, c, d, e, n, m);
+        assert_eq!(got, wanted, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Sums of rows, more of them than a block has threads, and the sum of all.
+#[kiln::offload]
+fn rows_and_all(x: &[u32], sums: &mut [u32], all: &mut [i64], n: usize, m: usize, blocks: u32) {
+    #[kernel(tblock(blocks), thread(96))]
+    {
+        #[loop_partition(over_tblock(CYCLIC))]
+        for i in 0..n {
+            #[loop_partition(over_thread, reduction(sums))]
+            for j in (0..m).rev() {
+                sums[n - 1 - i] += x[i * m + j];
+            }
+        }
+    }
+    #[kernel(tblock(blocks), thread(24))]
+    {
+        #[loop_partition(over_tblock, over_thread, reduction(all))]
+        for i in 0..n * m {
+            all[1] += x[i] as i64;
+            all[2] += i as i64 - 50;
+        }
+    }
+}
+
+fn threads_that_combine(jit: &Jit) -> Outcome {
+    for (n, m, blocks) in [(0, 3, 1), (3, 0, 2), (130, 7, 3), (2, 500, 2), (1, 97, 1)] {
+        let x: Vec<u32> = (0..(n * m) as u32).map(|i| i * 7 % 101).collect();
+        let (mut sums, mut all) = (vec![3; n], vec![5; 3]);
+        let (mut wanted, mut wanted_all) = (sums.clone(), all.clone());
+        rows_and_all.launch(jit, &x, &mut sums, &mut all, n, m, blocks)?;
+        rows_and_all.sequential(&x, &mut wanted, &mut wanted_all, n, m, blocks);
+        assert_eq!((sums, all), (wanted, wanted_all), "{n} {m} {blocks}");
+    }
+    Ok(())
+}
+
+/// A loop over one dimension of threads with one over another within, of which neither has the element's index.
+#[kiln::offload]
+fn planes(x: &[u32], sums: &mut [u32], n: usize, m: usize, at: usize) {
+    #[kernel(tblock(3), thread(3, 32))]
+    {
+        let mut first = at;
+        first += 1;
+        #[loop_partition(over_tblock, over_thread, reduction(sums))]
+        for i in 0..n {
+            #[loop_partition(over_thread)]
+            for j in 0..m {
+                sums[first] += x[i * m + j];
+            }
+            // All threads of the inner dimension come to it, and one of them does it.
+            sums[first + 1] += i as u32;
+        }
+    }
+}
+
+fn loops_within_loops(jit: &Jit) -> Outcome {
+    for (n, m) in [(0, 3), (3, 0), (13, 70), (1, 1)] {
+        let x: Vec<u32> = (0..(n * m) as u32).collect();
+        let (mut sums, mut wanted) = (vec![3; 5], vec![3; 5]);
+        planes.launch(jit, &x, &mut sums, n, m, 1)?;
+        planes.sequential(&x, &mut wanted, n, m, 1);
+        assert_eq!(sums, wanted, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Elements that are those of an inner loop each, within loops of others: a thread's own loop, and one over lanes that not all come to.
+#[kiln::offload]
+fn of_inner(x: &[u32], sums: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2), thread(64))]
+    {
+        #[loop_partition(over_tblock, over_thread, reduction(sums))]
+        for i in 0..n {
+            for j in 0..m {
+                sums[(x[i] as usize) % 7] += x[(i + j) % n];
+            }
+        }
+        #[loop_partition(over_tblock, over_warp, reduction(sums))]
+        for i in 0..n {
+            if x[i] % 3 > 0 {
+                let mut at = i % 5;
+                #[loop_partition(over_lane)]
+                for j in 0..m {
+                    sums[at] += x[(i + j) % n];
+                }
+                at += 2;
+                #[loop_partition(over_lane, coarsen(2))]
+                for j in 0..m {
+                    sums[at] += j as u32;
+                }
+            }
+        }
+    }
+}
+
+fn elements_of_inner_loops(jit: &Jit) -> Outcome {
+    for (n, m) in [(0, 3), (1, 0), (37, 41), (90, 3)] {
+        let x: Vec<u32> = (0..n as u32).map(|i| i * 5 % 23).collect();
+        let (mut sums, mut wanted) = (vec![1; 9], vec![1; 9]);
+        of_inner.launch(jit, &x, &mut sums, n, m)?;
+        of_inner.sequential(&x, &mut wanted, n, m);
+        assert_eq!(sums, wanted, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Statements under conditions, in loops that end early, and an index by a variable that the loop changes.
+#[kiln::offload]
+fn with_ends(x: &[u32], sums: &mut [u32], n: usize, m: usize) {
+    #[kernel(tblock(2), thread(32))]
+    {
+        #[loop_partition(over_tblock, over_thread, reduction(sums))]
+        for i in 0..n {
+            let mut at = 2;
+            for j in 0..m {
+                if x[i] == 7 {
+                    continue;
+                }
+                if x[(i + j) % n] > 90 {
+                    break;
+                }
+                sums[0] += 1;
+                sums[at] += 3;
+                at = 3 + j % 2;
+            }
+            if x[i] % 2 == 0 {
+                sums[1] += x[i];
+            }
+        }
+    }
+}
+
+fn conditions_and_ends_within(jit: &Jit) -> Outcome {
+    for (n, m) in [(0, 3), (1, 0), (200, 4), (70, 9)] {
+        let x: Vec<u32> = (0..n as u32).map(|i| i * 7 % 101).collect();
+        let (mut sums, mut wanted) = (vec![1; 5], vec![1; 5]);
+        with_ends.launch(jit, &x, &mut sums, n, m)?;
+        with_ends.sequential(&x, &mut wanted, n, m);
+        assert_eq!(sums, wanted, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// An element that the slice does not have, where no iteration changes it, and where one does.
+#[kiln::offload]
+fn beyond(x: &[u32], sums: &mut [u32], n: usize, at: usize) {
+    #[kernel(tblock(1), thread(32))]
+    {
+        #[loop_partition(over_thread, reduction(sums))]
+        for i in 0..n {
+            if x[i] > 40 {
+                sums[at] += x[i];
+            }
+        }
+    }
+}
+
+fn elements_that_nothing_changes(jit: &Jit) -> Outcome {
+    let x: Vec<u32> = (0..50).collect();
+    let mut sums = vec![1; 3];
+    beyond.launch(jit, &x, &mut sums, 40, 3)?;
+    beyond.launch(jit, &[], &mut sums, 0, 3)?;
+    assert_eq!(sums, [1; 3]);
+    beyond.launch(jit, &x, &mut sums, 50, 2)?;
+    assert_eq!(sums, [1, 1, 1 + (41..50).sum::<u32>()]);
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) const BY_VALUE: Directed = Directed {
         Ok(Box::new(OfConstants {
             portions: portions.collect::<kiln::Result<_>>()?,
             coulomb,
-            scheduling: Scheduling::new(|numbers| {
+            scheduling: Scheduling::new(jit, |_, numbers| {
                 let (side, charge) = (numbers[2], [Charge::NONE; FEW]);
                 // One kernel for all portions: an array that is longer than the last one is for it, too.
                 potential.plan(&charge, &mut vec![0.0; side * side], side, SPACING)

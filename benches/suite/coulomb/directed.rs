@@ -1,6 +1,7 @@
 //! The potential as its loops, with directives: each thread has eight places at once, a block's width apart.
 
 use kiln::directives::Report;
+use kiln::prelude::*;
 
 use super::Charge;
 use crate::directed::Directed;
@@ -12,10 +13,10 @@ const fn directed(name: &'static str) -> Directed {
     Directed::of(name, include_str!("directed.rs"), of_potential)
 }
 
-fn of_potential(numbers: &[usize]) -> kiln::Result<Report> {
+fn of_potential(jit: &Jit, numbers: &[usize]) -> kiln::Result<Report> {
     let side = numbers[2];
     let (charges, mut to) = (vec![Charge::NONE; numbers[0]], vec![0.0; side * side]);
-    potential.plan(&charges, &mut to, side, super::SPACING)
+    potential.plan_on(jit, &charges, &mut to, side, super::SPACING)
 }
 
 #[kiln::offload]

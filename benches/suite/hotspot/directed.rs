@@ -16,11 +16,11 @@ pub(crate) const HOTSPOT: Directed = Directed {
         Ok(Box::new(ByTwoSteps {
             half: jit.zeros(heat.side * heat.side)?,
             heat,
-            scheduling: Scheduling::new(|numbers| {
+            scheduling: Scheduling::new(jit, |jit, numbers| {
                 let side = numbers[4];
                 let (power, from) = (vec![0.0; side * side], vec![0.0; side * side]);
                 let mut to = from.clone();
-                hotspot.plan(Hotspot::chip(), &power, &from, &mut to, side, AMBIENT)
+                hotspot.plan_on(jit, Hotspot::chip(), &power, &from, &mut to, side, AMBIENT)
             }),
         }))
     }),

@@ -3,10 +3,10 @@
 use crate::directed::Directed;
 
 pub(crate) const JACOBI: Directed =
-    Directed::of("jacobi", include_str!("directed.rs"), |numbers| {
+    Directed::of("jacobi", include_str!("directed.rs"), |jit, numbers| {
         let side = numbers[2];
         let (from, mut to) = (vec![0.0; side * side], vec![0.0; side * side]);
-        jacobi.plan(&from, &mut to, side)
+        jacobi.plan_on(jit, &from, &mut to, side)
     });
 
 #[kiln::offload]

@@ -2,8 +2,9 @@
 //! whose threads each have 8 x 8 elements.
 
 use kiln::directives::Report;
+use kiln::prelude::*;
 
-use crate::directed::Directed;
+use crate::directed::{Directed, Plan};
 
 pub(crate) const NAIVE: Directed = directed("matmul naive", of_naive);
 pub(crate) const TILED: Directed = directed("matmul tiled", of_tiled);
@@ -12,14 +13,14 @@ pub(crate) const REGISTERS: Directed = directed("matmul registers", of_registers
 pub(crate) const REGISTERS_REMAINDER: Directed =
     directed("matmul registers, remainder", of_registers);
 
-const fn directed(name: &'static str, plan: fn(&[usize]) -> kiln::Result<Report>) -> Directed {
+const fn directed(name: &'static str, plan: Plan) -> Directed {
     Directed::of(name, include_str!("directed.rs"), plan)
 }
 
-fn of_naive(numbers: &[usize]) -> kiln::Result<Report> {
+fn of_naive(jit: &Jit, numbers: &[usize]) -> kiln::Result<Report> {
     let [m, n, k] = [numbers[3], numbers[4], numbers[5]];
     let (a, b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
-    naive.plan(&a, &b, &mut c, m, n, k)
+    naive.plan_on(jit, &a, &b, &mut c, m, n, k)
 }
 
 #[kiln::offload]
@@ -40,10 +41,10 @@ fn naive(a: &[f32], b: &[f32], c: &mut [f32], m: usize, n: usize, k: usize) {
     }
 }
 
-fn of_tiled(numbers: &[usize]) -> kiln::Result<Report> {
+fn of_tiled(jit: &Jit, numbers: &[usize]) -> kiln::Result<Report> {
     let [m, n, k] = [numbers[3], numbers[4], numbers[5]];
     let (a, b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
-    tiled.plan(&a, &b, &mut c, m, n, k)
+    tiled.plan_on(jit, &a, &b, &mut c, m, n, k)
 }
 
 #[kiln::offload]
@@ -66,10 +67,10 @@ fn tiled(a: &[f32], b: &[f32], c: &mut [f32], m: usize, n: usize, k: usize) {
     }
 }
 
-fn of_registers(numbers: &[usize]) -> kiln::Result<Report> {
+fn of_registers(jit: &Jit, numbers: &[usize]) -> kiln::Result<Report> {
     let [m, n, k] = [numbers[3], numbers[4], numbers[5]];
     let (a, b, mut c) = (vec![0.0; m * k], vec![0.0; k * n], vec![0.0; m * n]);
-    registers.plan(&a, &b, &mut c, m, n, k)
+    registers.plan_on(jit, &a, &b, &mut c, m, n, k)
 }
 
 #[kiln::offload]

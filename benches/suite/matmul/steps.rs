@@ -2,39 +2,43 @@
 
 use kiln::directives::Report;
 
-use crate::directed::Directed;
+use crate::directed::{Directed, Plan};
 
 /// The steps behind the sequential function, each beside the twin that has its sums in registers.
 pub(crate) const STEPS: [Directed; 6] = [
-    step("2: a row a block", |numbers| {
-        planned(numbers, |(a, b, c), [m, n, k]| rows.plan(a, b, c, m, n, k))
-    }),
-    step("3: an element a thread", |numbers| {
+    step("2: a row a block", |jit, numbers| {
         planned(numbers, |(a, b, c), [m, n, k]| {
-            elements.plan(a, b, c, m, n, k)
+            rows.plan_on(jit, a, b, c, m, n, k)
         })
     }),
-    step("4: tiles in shared memory", |numbers| {
-        planned(numbers, |(a, b, c), [m, n, k]| tiles.plan(a, b, c, m, n, k))
-    }),
-    step("5: four columns a thread", |numbers| {
+    step("3: an element a thread", |jit, numbers| {
         planned(numbers, |(a, b, c), [m, n, k]| {
-            columns.plan(a, b, c, m, n, k)
+            elements.plan_on(jit, a, b, c, m, n, k)
         })
     }),
-    step("6: a patch a thread", |numbers| {
+    step("4: tiles in shared memory", |jit, numbers| {
         planned(numbers, |(a, b, c), [m, n, k]| {
-            patches.plan(a, b, c, m, n, k)
+            tiles.plan_on(jit, a, b, c, m, n, k)
         })
     }),
-    step("7: unrolled", |numbers| {
+    step("5: four columns a thread", |jit, numbers| {
         planned(numbers, |(a, b, c), [m, n, k]| {
-            unrolled.plan(a, b, c, m, n, k)
+            columns.plan_on(jit, a, b, c, m, n, k)
+        })
+    }),
+    step("6: a patch a thread", |jit, numbers| {
+        planned(numbers, |(a, b, c), [m, n, k]| {
+            patches.plan_on(jit, a, b, c, m, n, k)
+        })
+    }),
+    step("7: unrolled", |jit, numbers| {
+        planned(numbers, |(a, b, c), [m, n, k]| {
+            unrolled.plan_on(jit, a, b, c, m, n, k)
         })
     }),
 ];
 
-const fn step(name: &'static str, plan: fn(&[usize]) -> kiln::Result<Report>) -> Directed {
+const fn step(name: &'static str, plan: Plan) -> Directed {
     Directed::of("matmul registers", include_str!("steps.rs"), plan).named(name)
 }
 

@@ -4,15 +4,16 @@
 use super::{BINS, BLOCK, Point};
 use crate::directed::Directed;
 
-pub(crate) const TPACF: Directed = Directed::of("tpacf", include_str!("directed.rs"), |numbers| {
-    let point = Point {
-        x: 0.0,
-        y: 0.0,
-        z: 1.0,
-    };
-    let (points, edges) = (vec![point; numbers[0]], vec![0.0; BINS]);
-    count_pairs.plan(&points, &edges, &mut [0; BINS + 1])
-});
+pub(crate) const TPACF: Directed =
+    Directed::of("tpacf", include_str!("directed.rs"), |jit, numbers| {
+        let point = Point {
+            x: 0.0,
+            y: 0.0,
+            z: 1.0,
+        };
+        let (points, edges) = (vec![point; numbers[0]], vec![0.0; BINS]);
+        count_pairs.plan_on(jit, &points, &edges, &mut [0; BINS + 1])
+    });
 
 #[kiln::offload]
 fn count_pairs(points: &[Point], edges: &[f32], counts: &mut [u32]) {

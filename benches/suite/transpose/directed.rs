@@ -3,10 +3,10 @@
 use crate::directed::Directed;
 
 pub(crate) const TRANSPOSE: Directed =
-    Directed::of("transpose", include_str!("directed.rs"), |numbers| {
+    Directed::of("transpose", include_str!("directed.rs"), |jit, numbers| {
         let [rows, columns] = [numbers[2], numbers[3]];
         let (from, mut to) = (vec![0.0; rows * columns], vec![0.0; rows * columns]);
-        transpose.plan(&from, &mut to, rows, columns)
+        transpose.plan_on(jit, &from, &mut to, rows, columns)
     });
 
 #[kiln::offload]

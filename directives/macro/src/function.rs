@@ -152,6 +152,7 @@ fn launches(
     run: &TokenStream,
 ) -> TokenStream {
     let (vis, inputs) = (&function.vis, &function.sig.inputs);
+    let plans = plans(function, names);
     quote! {
         /// Executes the function with its kernel regions on a device.
         ///
@@ -175,16 +176,7 @@ fn launches(
             self.__run(&mut __offload, #(#names),*)
         }
 
-        /// What a launch with these arguments would copy and launch: kernel regions are verified and become kernels,
-        /// but nothing is copied, compiled or launched. What the function does besides, it does, with slices as they
-        /// are without the regions.
-        ///
-        /// # Errors
-        /// As those of `launch`, but for what a device meets.
-        #vis fn plan(&self, #inputs) -> ::kiln::Result<::kiln::directives::Report> {
-            let mut __offload = ::kiln::directives::macros::Offload::planned();
-            ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
-        }
+        #plans
 
         fn __run(
             &self,
@@ -192,6 +184,38 @@ fn launches(
             #inputs
         ) -> ::kiln::Result<(#result, ::kiln::directives::Report)> {
             #run
+        }
+    }
+}
+
+/// The methods that tell what a launch would do.
+fn plans(function: &ItemFn, names: &[Ident]) -> TokenStream {
+    let (vis, inputs) = (&function.vis, &function.sig.inputs);
+    quote! {
+        /// What a launch with these arguments would copy and launch: kernel regions are verified and become kernels,
+        /// but nothing is copied, compiled or launched. What the function does besides, it does, with slices as they
+        /// are without the regions.
+        ///
+        /// # Errors
+        /// As those of `launch`, but for what a device meets.
+        #vis fn plan(&self, #inputs) -> ::kiln::Result<::kiln::directives::Report> {
+            let __none = ::core::option::Option::None;
+            let mut __offload = ::kiln::directives::macros::Offload::planned(__none);
+            ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
+        }
+
+        /// What `plan` says, with the kernels of a device: on a CPU, slices are read where they are, and not from shared memory.
+        ///
+        /// # Errors
+        /// As those of `plan`.
+        #vis fn plan_on(
+            &self,
+            __jit: &::kiln::prelude::Jit,
+            #inputs
+        ) -> ::kiln::Result<::kiln::directives::Report> {
+            let __some = ::core::option::Option::Some(__jit);
+            let mut __offload = ::kiln::directives::macros::Offload::planned(__some);
+            ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
         }
     }
 }

@@ -52,9 +52,9 @@ pub(crate) fn launch(
             &[#(::kiln::directives::macros::extent(#blocks)),*],
             &[#(::kiln::directives::macros::extent(#threads)),*],
         )?;
-        let __constants: (&[::core::option::Option<::kiln::directives::macros::Chosen>], u64) =
-            (&[#(#chosen),*], __offload.param_bytes());
-        let __scheduled = __REGION.scheduled::<#region>(__grid, &[#(#known),*], __constants)?;
+        let __constants: &[::core::option::Option<::kiln::directives::macros::Chosen>] = &[#(#chosen),*];
+        let __scheduled =
+            __REGION.scheduled::<#region>(__grid, &[#(#known),*], (__constants, __offload.machine()))?;
         #(#noted)*
         __offload.launch(&__scheduled, ::std::vec![#(#args),*], [#(#values),*], #nowait)?;
     }})

@@ -86,6 +86,8 @@ pub(crate) const ALLOWED: &[(&str, &str, usize)] = &[
     // A reduction is a load, an operation and a store, by the operations that atomics have; all else is refused.
     ("directives/src/reduce.rs", "InstData", 4),
     ("directives/src/reduce.rs", "BinaryOp", 1),
+    // Of such a statement, the atomic operation that it has become and the index of its element; others stay in their loops.
+    ("directives/src/combine.rs", "InstData", 8),
     // Addresses of elements are the two that it names; the others read or set parts of a `for`.
     ("directives/src/jam.rs", "InstData", 4),
     // A rule names what it lets pass; the rest is an error.
