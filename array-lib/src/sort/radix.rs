@@ -482,7 +482,7 @@ macro_rules! radix {
         }
 
         /// [`$sweep_pairs`] of a digit that is not the first.
-        #[kernel(launch_bounds(256, 3))]
+        #[kernel]
         fn $pairs(
             x: &[$key],
             values: &[u32],
