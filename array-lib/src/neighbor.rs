@@ -253,6 +253,9 @@ impl<T: Element> Array<T> {
     /// # }
     /// ```
     ///
+    /// Distances up to 4 are part of the kernel, of which threads of a GPU read once what several of their elements need;
+    /// larger ones are numbers, so that one kernel is for all of them.
+    ///
     /// It is an error of what is computed if there are more or fewer distances than dimensions, or more than 2^30 elements
     /// along one of them.
     #[track_caller]
