@@ -38,6 +38,7 @@ mod placeless;
 pub(crate) mod ptx;
 mod ptxas;
 mod recomputed;
+mod roots;
 mod summed;
 mod types;
 
