@@ -9,6 +9,7 @@
 //! | `short` | `abs.s16` and `neg.s16` of the smallest integer; minima and maxima of 16-bit integers that are compared |
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
+//! | `signs` | bits of floats without their sign or with the other one, which LLVM's passes take for `abs` and `neg` |
 //! | `pairs` | pairs of 16-bit integers with a constant |
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
@@ -32,6 +33,7 @@ mod pairs;
 mod pressure;
 mod running;
 mod short;
+mod signs;
 mod slow;
 mod strides;
 mod text;
@@ -58,6 +60,7 @@ pub(crate) fn write_around<'ctx>(
     context: &'ctx Context,
     module: &Module<'ctx>,
 ) -> Result<(), BackendError> {
+    signs::change_bits(context, module)?;
     boolean::convert_by_selecting(context, module)?;
     slow::write_short(context, module)?;
     differences::add_at_once(context, module)?;
