@@ -48,6 +48,7 @@ use inkwell::values::{
     BasicValue as _, BasicValueEnum, InstructionOpcode, InstructionValue, PhiValue,
 };
 
+use super::nvptx::{HIDDEN_ADDRESS, HIDDEN_WORD};
 use crate::llvm::error::BackendError;
 use code::Code;
 
@@ -70,7 +71,9 @@ pub(crate) fn write_around<'ctx>(
 
 /// Whether inline PTX of this form is written here.
 pub(crate) fn writes(template: &str) -> bool {
+    let hidden = [HIDDEN_ADDRESS, HIDDEN_WORD].map(|(template, _)| template);
     [BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64].contains(&template)
+        || hidden.contains(&template)
 }
 
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong, and gives kernels whose loops gather

@@ -3,8 +3,9 @@
 //! LLVM's passes take the bits of a float without its sign for those of its absolute value, those with the other sign for
 //! those of its negation, and a store of such bits for one of the float. `abs` and `neg` of PTX give some NaN of a NaN (PTX ISA,
 //! "abs", "neg"), so that the bits would not be those that a kernel asks for. Whatever has such a float and does
-//! no arithmetic with it gets the bits from an operation of integers instead, which is one instruction, too. To arithmetic the sign is
-//! a part of its own instruction and one NaN as good as another.
+//! no arithmetic with it gets the bits from an operation of integers instead, which is one instruction, too. To arithmetic the sign
+//! is a part of its own instruction and one NaN as good as another. Of an integer operation between two casts the code generator
+//! would make `abs` and `neg` again, so that such a float is hidden from it.
 
 use std::num::NonZeroU32;
 
@@ -17,7 +18,12 @@ use inkwell::values::{
     IntMathValue, IntValue,
 };
 
+use kiln_ir::Effects;
+
 use super::{LOOKED_AT, instructions, is_choice};
+use crate::gpu::inline_ptx::InlinePtx;
+use crate::gpu::nvptx::{HIDDEN_ADDRESS, HIDDEN_WORD};
+use crate::llvm::ask::value_of;
 use crate::llvm::error::BackendError;
 use crate::llvm::inspect::{Called, called};
 
@@ -43,11 +49,14 @@ pub(super) fn change_bits<'ctx>(
             continue;
         }
         builder.position_before(&changed);
-        let Some(float) = by_integers(&builder, sign, number)? else {
+        let Some(bits) = by_integers(&builder, sign, number)? else {
             continue;
         };
-        for user in tell {
-            put_in_place(user, changed, float);
+        let (of_bits, of_floats): (Vec<_>, Vec<_>) = tell.into_iter().partition(takes_bits);
+        put_in_place(&of_bits, changed, bits);
+        if !of_floats.is_empty() {
+            let float = hidden(context, &builder, bits, number.get_type())?;
+            put_in_place(&of_floats, changed, float);
         }
         if changed.get_first_use().is_none() {
             changed.erase_from_basic_block();
@@ -78,9 +87,7 @@ fn instruction(value: AnyValueEnum<'_>) -> Option<InstructionValue<'_>> {
     match value {
         AnyValueEnum::InstructionValue(value) => Some(value),
         AnyValueEnum::PhiValue(value) => Some(value.as_instruction()),
-        value => BasicValueEnum::try_from(value)
-            .ok()?
-            .as_instruction_value(),
+        value => BasicValueEnum::try_from(value).ok()?.as_instruction_value(),
     }
 }
 
@@ -117,7 +124,9 @@ fn is_arithmetic(user: InstructionValue<'_>) -> bool {
         | InstructionOpcode::FPToUI => true,
         InstructionOpcode::Call => match called(user) {
             Some(Called::Function(name)) => {
-                let operation = name.strip_prefix("llvm.").and_then(|name| name.split('.').next());
+                let operation = name
+                    .strip_prefix("llvm.")
+                    .and_then(|name| name.split('.').next());
                 operation.is_some_and(|operation| ARITHMETIC.contains(&operation))
             }
             _ => false,
@@ -148,13 +157,15 @@ const ARITHMETIC: [&str; 18] = [
     "trunc",
 ];
 
-/// Floats whose bits are those of others with the signs changed; `None` of what is none.
+/// The bits of floats with the signs changed; `None` of what is none.
 fn by_integers<'ctx>(
     builder: &Builder<'ctx>,
     sign: Sign,
     number: BasicValueEnum<'ctx>,
 ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
-    let cast = |value: BasicValueEnum<'ctx>, ty: BasicTypeEnum<'ctx>| builder.build_bit_cast(value, ty, "");
+    let cast = |value: BasicValueEnum<'ctx>, ty: BasicTypeEnum<'ctx>| {
+        builder.build_bit_cast(value, ty, "")
+    };
     let ty = number.get_type();
     let changed = match ty {
         BasicTypeEnum::FloatType(float) => {
@@ -172,7 +183,7 @@ fn by_integers<'ctx>(
         }
         _ => return Ok(None),
     };
-    Ok(Some(cast(changed, ty)?))
+    Ok(Some(changed))
 }
 
 fn change_by<'ctx, V: IntMathValue<'ctx>>(
@@ -204,17 +215,74 @@ fn mask(sign: Sign, ty: IntType<'_>) -> IntValue<'_> {
     }
 }
 
-/// Puts one operand in the place of another.
+/// The floats with these bits, of which the code generator does not see that it could change a sign.
+fn hidden<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    bits: BasicValueEnum<'ctx>,
+    ty: BasicTypeEnum<'ctx>,
+) -> Result<BasicValueEnum<'ctx>, BackendError> {
+    let hidden: BasicValueEnum<'ctx> = match bits {
+        BasicValueEnum::VectorValue(bits) => {
+            let mut hidden = bits;
+            for lane in 0..u64::from(bits.get_type().get_size()) {
+                let at = context.i32_type().const_int(lane, false);
+                let one = builder
+                    .build_extract_element(bits, at, "")?
+                    .into_int_value();
+                let one = hidden_integer(context, builder, one)?;
+                hidden = builder.build_insert_element(hidden, one, at, "")?;
+            }
+            hidden.into()
+        }
+        bits => hidden_integer(context, builder, bits.into_int_value())?.into(),
+    };
+    Ok(builder.build_bit_cast(hidden, ty, "")?)
+}
+
+/// An integer by an instruction of its own, which `ptxas` leaves out.
+fn hidden_integer<'ctx>(
+    context: &'ctx Context,
+    builder: &Builder<'ctx>,
+    integer: IntValue<'ctx>,
+) -> Result<IntValue<'ctx>, BackendError> {
+    let own = integer.get_type();
+    let ((template, constraints), register) = match own.get_bit_width() {
+        64 => (HIDDEN_ADDRESS, context.i64_type()),
+        _ => (HIDDEN_WORD, context.i32_type()),
+    };
+    let ptx = InlinePtx {
+        template,
+        constraints,
+        effects: Effects::None,
+    };
+    let integer = builder.build_int_z_extend_or_bit_cast(integer, register, "")?;
+    let call = ptx.call(context, builder, Some(register.into()), &[integer.into()])?;
+    let copy = value_of(call, "a copy")?;
+    Ok(builder.build_int_truncate_or_bit_cast(copy.into_int_value(), own, "")?)
+}
+
+/// Whether a user of a float can as well have its bits: a store, and a cast.
+fn takes_bits(user: &InstructionValue<'_>) -> bool {
+    matches!(
+        user.get_opcode(),
+        InstructionOpcode::Store | InstructionOpcode::BitCast
+    )
+}
+
+/// Gives users another value in place of an operand.
 fn put_in_place<'ctx>(
-    user: InstructionValue<'ctx>,
+    users: &[InstructionValue<'ctx>],
     old: InstructionValue<'ctx>,
     new: BasicValueEnum<'ctx>,
 ) {
-    for (n, operand) in (0..).zip(user.get_operands()) {
-        let value = operand.and_then(|operand| operand.value()?.as_instruction_value());
-        if value == Some(old) {
-            let set = user.set_operand(n, new);
-            debug_assert!(set, "it has the operand");
+    for user in users {
+        for (n, operand) in (0..).zip(user.get_operands()) {
+            let value = operand.and_then(|operand| operand.value()?.as_instruction_value());
+            if value == Some(old) {
+                let set = user.set_operand(n, new);
+                debug_assert!(set, "it has the operand");
+            }
         }
     }
 }
