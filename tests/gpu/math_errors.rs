@@ -96,14 +96,8 @@ pub fn run(mut args: Vec<String>, require: bool) -> ExitCode {
 fn is_within(jit: &Jit, f: &Function, points: Points) -> bool {
     let start = Instant::now();
     let (seen, bound, of_reference) = match points {
-        Points::Doubles(points, seed) => {
-            (f.sweep(jit, points, seed), documented(f), OF_REFERENCE)
-        }
-        Points::Floats(points) => (
-            f.sweep_f32(jit, points),
-            every::documented(f),
-            OF_DOUBLES,
-        ),
+        Points::Doubles(points, seed) => (f.sweep(jit, points, seed), documented(f), OF_REFERENCE),
+        Points::Floats(points) => (f.sweep_f32(jit, points), every::documented(f), OF_DOUBLES),
     };
     let (Some(bound), Ok(seen)) = (bound, &seen) else {
         println!("{}: {seen:?}", f.name);

@@ -186,11 +186,13 @@ fn sin_cos_of_large<'k>(x: Val<'k>) -> [Pair<'k>; 2] {
     let is_over = (fraction[0] >> 63u32).eq(1u64);
     let quarters = (product[0] >> 62u32) + is_over.cast(Type::U64);
     let half = |word: Val<'k>, unit: i32| Pair::of(word.cast(Type::F64) * f64::from(unit).exp2());
-    let rest = (0i32..).zip(fraction).fold(Pair::of(k.lit(Type::F64, 0.0)), |sum, (n, word)| {
-        let word = is_over.select(!word, word);
-        let sum = sum + half(word >> 32u32, -32 - 64 * n);
-        sum + half(word & 0xffff_ffffu64, -64 - 64 * n)
-    });
+    let rest = (0i32..)
+        .zip(fraction)
+        .fold(Pair::of(k.lit(Type::F64, 0.0)), |sum, (n, word)| {
+            let word = is_over.select(!word, word);
+            let sum = sum + half(word >> 32u32, -32 - 64 * n);
+            sum + half(word & 0xffff_ffffu64, -64 - 64 * n)
+        });
     let angle = rest * Pair::constant(k, [HALF_PI[0], HALF_PI[1]]);
     let angle = Pair::chosen(is_over, -angle, angle).signed(x);
     let quarters = quarters.cast(Type::I64);
