@@ -806,7 +806,7 @@ fn subnormal_sums(jit: &Jit) -> Outcome {
     let mut half = jit.zeros::<f16>(1)?;
     add_subnormal.launch(jit, (1, THREADS), &mut single, &mut double, &mut half)?;
     let bits: Vec<u32> = single.to_vec()?.into_iter().map(f32::to_bits).collect();
-    assert_eq!(bits, [3 * THREADS, 1 << 31 | 5 * THREADS]);
+    assert_eq!(bits, [3 * THREADS, (1 << 31) | (5 * THREADS)]);
     assert_eq!(double.to_vec()?[0].to_bits(), u64::from(3 * THREADS));
     assert_eq!(half.to_vec()?[0].to_bits(), 3 * THREADS as u16);
     Ok(())

@@ -115,11 +115,11 @@ fn sine_of_quarter<'k>(r: Val<'k>, n: Val<'k>) -> Val<'k> {
     let one = format.float(1.0);
     let z = r * r;
     let sine = format.polynomial(z, SIN_OF_QUARTER).mul_add(cube(z, r), r);
-    let size = sine.abs();
     // Near 1 the roundings may add up to more.
-    let size = size.gt(one).select(one, size);
+    let bounded = format.bits(sine.abs().gt(one).select(one, sine));
     let sign = format.bits(sine) ^ (n << format.integer(format.width() - 1));
-    format.with_bits(format.bits(size) | (sign & format.integer(format.sign_bit())))
+    let of_sign = format.integer(format.sign_bit());
+    format.with_bits((bounded & !of_sign) | (sign & of_sign))
 }
 
 /// `z * r` for `z = r * r`, of zeros 0: the sign of -0 would be lost in `c * -0 - 0` for a negative `c`.
