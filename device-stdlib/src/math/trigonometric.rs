@@ -116,10 +116,8 @@ fn sine_of_quarter<'k>(r: Val<'k>, n: Val<'k>) -> Val<'k> {
     let z = r * r;
     let sine = format.polynomial(z, SIN_OF_QUARTER).mul_add(cube(z, r), r);
     // Near 1 the roundings may add up to more.
-    let bounded = format.bits(sine.abs().gt(one).select(one, sine));
-    let sign = format.bits(sine) ^ (n << format.integer(format.width() - 1));
-    let of_sign = format.integer(format.sign_bit());
-    format.with_bits((bounded & !of_sign) | (sign & of_sign))
+    let bounded = sine.abs().gt(one).select(one.copysign(sine), sine);
+    format.with_bits(format.bits(bounded) ^ (n << format.integer(format.width() - 1)))
 }
 
 /// `z * r` for `z = r * r`, of zeros 0: the sign of -0 would be lost in `c * -0 - 0` for a negative `c`.
