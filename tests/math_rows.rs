@@ -289,7 +289,7 @@ pub(super) const FUNCTIONS: &[Function] = &[
         "math.tan",
         |x, _| x.tan(),
         |x, _| x.tan(),
-        [2.5, 2.0],
+        [2.0, 2.0],
         Tried::Host,
     ),
     function(

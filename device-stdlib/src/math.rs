@@ -10,9 +10,9 @@
 //!
 //! The table is made of what tests try, not all numbers: of `f32` 2,048 of each exponent against `f64`; of `f64` 256 of each
 //! exponent against the platform's functions, or points whose results are known to all digits, and 1,300 numbers against
-//! MPFR, which what the others are compared with is checked by, too; of `powf` and `atan2` 2^18 pairs in both. Logarithms
-//! of the gamma function of negative numbers are next to 0 at some that the table leaves out, of `f64` at some down to -23,
-//! where what is off is as much as around 1.
+//! MPFR, which what the others are compared with is checked by, too; of `powf` and `atan2` 2^18 pairs in both. The logarithm
+//! of the gamma function of a negative number x is 0 next to some that the table leaves out, of `f64` next to some down to -23:
+//! there no number of units bounds it, but what is off is at most as many units of `ln_gamma(1 - x)` as the table says.
 //!
 //! In `#[kernel]` functions they are the methods that floats have in Rust, where a type parameter has them
 //! by its bound `Float` ([`FloatOps`]); the trait [`Math`] has them for the builder. On the host they are the

@@ -21,6 +21,7 @@ chapter![
     rounds_held_by_several,
     vectors_lane_by_lane,
     vectors_in_shared_memory,
+    subnormal_sums,
 ];
 
 const BLOCKS: u32 = 3;
@@ -777,5 +778,36 @@ fn vectors_in_shared_memory(jit: &Jit) -> Outcome {
         assert_eq!(pairs.to_vec()?[first], F32x2::new(n, sum));
         assert_eq!(quads.to_vec()?[first], F32x4::new(n, 2.0 * n, 3.0 * n, sum));
     }
+    Ok(())
+}
+
+/// Sums of numbers below the normal ones, of `f32` in shared memory and of the others anywhere.
+#[kernel]
+fn add_subnormal(single: &mut [f32], double: &mut [f64], half: &mut [f16]) {
+    let sums = shared!([f32; 2]);
+    let i = thread_idx().x;
+    if i < 2 {
+        sums[i] = 0.0;
+    }
+    barrier();
+    atomic_add(&mut sums[0], f32::from_bits(3));
+    atomic_sub(&mut sums[1], f32::from_bits(5));
+    atomic_add(&mut double[0], f64::from_bits(3));
+    atomic_add(&mut half[0], f16::from_bits(3));
+    barrier();
+    if i < 2 {
+        single[i] = sums[i];
+    }
+}
+
+/// Everywhere but in global memory, whose sums of `f32` a GPU takes for zeros (PTX ISA, "atom").
+fn subnormal_sums(jit: &Jit) -> Outcome {
+    let (mut single, mut double) = (jit.zeros::<f32>(2)?, jit.zeros::<f64>(1)?);
+    let mut half = jit.zeros::<f16>(1)?;
+    add_subnormal.launch(jit, (1, THREADS), &mut single, &mut double, &mut half)?;
+    let bits: Vec<u32> = single.to_vec()?.into_iter().map(f32::to_bits).collect();
+    assert_eq!(bits, [3 * THREADS, (1 << 31) | (5 * THREADS)]);
+    assert_eq!(double.to_vec()?[0].to_bits(), u64::from(3 * THREADS));
+    assert_eq!(half.to_vec()?[0].to_bits(), 3 * THREADS as u16);
     Ok(())
 }

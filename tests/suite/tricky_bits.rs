@@ -16,6 +16,7 @@ chapter![
     votes_that_nobody_reads,
     sums_of_16_bits,
     acquired_for_order_alone,
+    signs_of_nans,
 ];
 
 const THREADS: usize = 64;
@@ -315,4 +316,69 @@ fn acquired_for_order_alone(jit: &Jit) -> Outcome {
         assert_eq!(found, expected, "thread {i}");
     }
     Ok(())
+}
+
+/// A kernel that asks for bits of floats with their signs changed, in each way, and has floats of the same signs beside them;
+/// and its check, at numbers of which some are NaNs.
+macro_rules! signs {
+    ($name:ident, $float:ident, $bits:ident) => {
+        mod $name {
+            use kiln::prelude::*;
+
+            const SIGN: $bits = 1 << ($bits::BITS - 1);
+
+            #[kernel]
+            fn changed(x: &[$float], bits: &mut [[$bits; 5]], least: &mut [$float]) {
+                let i = thread_idx().x;
+                let (own, next) = (x[i].to_bits(), x[(i + 1) % x.len()].to_bits());
+                bits[i][0] = own & !SIGN;
+                bits[i][1] = own ^ SIGN;
+                bits[i][2] = own | SIGN;
+                bits[i][3] = (own & !SIGN) | (next & SIGN);
+                bits[i][4] = if next > own { own & !SIGN } else { own ^ SIGN };
+                least[i] = (x[i].abs() + 1.0).min(-x[i]).max(-x[i].abs());
+            }
+
+            pub(super) fn check(jit: &Jit, x: &[$float]) -> super::Outcome {
+                let (buffer, mut bits) = (jit.upload(x)?, jit.zeros::<[$bits; 5]>(x.len())?);
+                let mut least = jit.zeros::<$float>(x.len())?;
+                changed.launch(jit, (1, x.len() as u32), &buffer, &mut bits, &mut least)?;
+                let (bits, least) = (bits.to_vec()?, least.to_vec()?);
+                for (i, x_i) in x.iter().enumerate() {
+                    let (own, next) = (x_i.to_bits(), x[(i + 1) % x.len()].to_bits());
+                    let (without, other) = (own & !SIGN, own ^ SIGN);
+                    let joined = without | (next & SIGN);
+                    let either = if next > own { without } else { other };
+                    let expected = [without, other, own | SIGN, joined, either];
+                    assert_eq!(bits[i], expected, "{i}, of {own:#x} and {next:#x}");
+                    let expected = (x_i.abs() + 1.0).min(-x_i).max(-x_i.abs());
+                    let is_same = least[i] == expected || least[i].is_nan() && expected.is_nan();
+                    assert!(is_same, "{i}: {} of {own:#x}, not {expected}", least[i]);
+                }
+                Ok(())
+            }
+        }
+    };
+}
+
+signs!(signs_of_singles, f32, u32);
+signs!(signs_of_doubles, f64, u64);
+
+/// LLVM makes absolute values and negations of such bits, which a GPU gives another NaN of.
+fn signs_of_nans(jit: &Jit) -> Outcome {
+    let singles: Vec<f32> = (0..THREADS)
+        .map(|i| match i % 4 {
+            0 => f32::from_bits(0x7f80_0001 + i as u32),
+            1 => f32::from_bits(0xffc0_0000 | noise(i) >> 10),
+            2 => f32::from_bits(noise(i)),
+            _ => i as f32 - 20.0,
+        })
+        .collect();
+    let wide = |x: &f32| match x.is_nan() {
+        true => f64::from_bits(u64::from(x.to_bits() | 0x70_0000) << 32 | 5),
+        false => f64::from(*x),
+    };
+    let doubles: Vec<f64> = singles.iter().map(wide).collect();
+    signs_of_singles::check(jit, &singles)?;
+    signs_of_doubles::check(jit, &doubles)
 }

@@ -12,7 +12,6 @@ use super::format::{
     Coefficients, Constant, Format, Pair, difference, exact_product, exact_sum, exact_sum_of_any,
     sum,
 };
-use super::rows::pair;
 use crate::integer::words::Words as _;
 use crate::number::Signed as _;
 
@@ -116,11 +115,9 @@ fn sine_of_quarter<'k>(r: Val<'k>, n: Val<'k>) -> Val<'k> {
     let one = format.float(1.0);
     let z = r * r;
     let sine = format.polynomial(z, SIN_OF_QUARTER).mul_add(cube(z, r), r);
-    let size = sine.abs();
     // Near 1 the roundings may add up to more.
-    let size = size.gt(one).select(one, size);
-    let sign = format.bits(sine) ^ (n << format.integer(format.width() - 1));
-    format.with_bits(format.bits(size) | (sign & format.integer(format.sign_bit())))
+    let bounded = sine.abs().gt(one).select(one.copysign(sine), sine);
+    format.with_bits(format.bits(bounded) ^ (n << format.integer(format.width() - 1)))
 }
 
 /// `z * r` for `z = r * r`, of zeros 0: the sign of -0 would be lost in `c * -0 - 0` for a negative `c`.
@@ -151,7 +148,7 @@ fn reduced_by_pi<const N: usize>(x: Val<'_>, quarters: [i64; N]) -> [(Val<'_>, V
     });
     k.if_(x.abs().gt(format.constant(LARGE)), || {
         let large = k.intrinsic(&LARGE_ANGLE, &[x]);
-        let (angle, quadrant) = (large.field("0"), large.field("1").cast(format.int));
+        let (angle, quadrant) = (large.field("0"), large.field("2").cast(format.int));
         for ((r, n), quarters) in near.iter().zip(quarters) {
             let quadrant = quadrant + format.integer(quarters);
             let odd = (quadrant & format.integer(1)).ne(format.integer(0));
@@ -232,8 +229,8 @@ fn reduced_precisely(x: Val<'_>) -> (Pair<'_>, Val<'_>) {
     k.if_(x.abs().gt(format.constant(LARGE)), || {
         let large = k.intrinsic(&LARGE_ANGLE, &[x]);
         r.set(large.field("0"));
-        low.set(format.float(0.0));
-        quadrant.set(large.field("1").cast(format.int));
+        low.set(large.field("1"));
+        quadrant.set(large.field("2").cast(format.int));
     });
     let left = Pair {
         high: r.get(),
@@ -329,16 +326,20 @@ fn reduced(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     k.if_(x.abs().gt(format.constant(LARGE)), || {
         let large = k.intrinsic(&LARGE_ANGLE, &[x]);
         r.set(large.field("0"));
-        quadrant.set(large.field("1").cast(format.int));
+        quadrant.set(large.field("2").cast(format.int));
     });
     (r.get(), quadrant.get())
 }
 
-/// What [`reduced`] gives of a large argument.
+/// What [`reduced_precisely`] gives of a large argument.
 pub(super) static LARGE_ANGLE: IntrinsicDef = IntrinsicDef::new(
     "math.large_angle",
     &[TypePattern::FLOAT],
-    TypePattern::Tuple(&[TypePattern::Chosen, TypePattern::Exact(Scalar::I32)]),
+    TypePattern::Tuple(&[
+        TypePattern::Chosen,
+        TypePattern::Chosen,
+        TypePattern::Exact(Scalar::I32),
+    ]),
     Meaning::Body(large_angle),
 );
 
@@ -346,8 +347,10 @@ fn large_angle(scalar: Scalar) -> Option<Module> {
     let function = DeviceFn::build(&format!("math.large_angle.{}", scalar.name()), |k| {
         k.inline(Inline::Never);
         let x = k.param("x", Type::scalar(scalar));
-        let (angle, quadrant) = reduce_large(x);
-        k.return_value(pair(angle, quadrant.cast(Type::I32)));
+        let (Pair { high, low }, quadrant) = reduce_large(x);
+        let parts = [("0", high.ty()), ("1", low.ty()), ("2", Type::I32)];
+        let ty = k.struct_type("tuple", &parts);
+        k.return_value(k.construct(ty, &[high, low, quadrant.cast(Type::I32)]));
     });
     function.ok().map(|f| f.module())
 }
@@ -410,7 +413,7 @@ const TWO_OVER_PI_WORDS: [u64; TWO_OVER_PI_BITS.len() - 1] = {
 /// Reduces an argument of any size (Payne and Hanek, "Radian reduction for trigonometric
 /// functions", 1983): of the product of its significand with 2 / pi only the bits worth less than
 /// 4 are computed. LLVM takes as long as there are operations, and they are in every kernel with a sine.
-fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
+fn reduce_large(x: Val<'_>) -> (Pair<'_>, Val<'_>) {
     let format = Format::of(x);
     let bits = format.bits(x);
     let magnitude = bits & format.integer(!format.sign_bit());
@@ -429,13 +432,11 @@ fn reduce_large(x: Val<'_>) -> (Val<'_>, Val<'_>) {
     let turn = (high >> 62u32) + (fraction.cast(Type::U64) >> 63u32);
     let angle = angle_of(format, fraction, rest << 2u32);
     let negative = x.lt(format.float(0.0));
-    let angle = negative.select(-angle, angle);
+    let [high, low] = [angle.high, angle.low].map(|part| negative.select(-part, part));
     let infinite = x.abs().eq(format.infinity());
+    let high = infinite.select(format.nan(), high);
     let turn = turn.cast(format.int);
-    (
-        infinite.select(format.nan(), angle),
-        negative.select(-turn, turn),
-    )
+    (Pair { high, low }, negative.select(-turn, turn))
 }
 
 /// The product of a significand with 96 bits of 2 / pi, for `f64` with 192 bits, from bit `start` on, less what is beyond
@@ -471,18 +472,21 @@ fn low_bits_of_product<'k>(
 }
 
 /// `fraction * 2^-64 + rest * 2^-128` quarter turns in radians.
-fn angle_of<'k>(format: Format<'k>, fraction: Val<'k>, rest: Val<'k>) -> Val<'k> {
+fn angle_of<'k>(format: Format<'k>, fraction: Val<'k>, rest: Val<'k>) -> Pair<'k> {
     let k = format.builder();
     let double = |value: f64| k.lit(Type::F64, value);
     let unit = double((-64.0f64).exp2());
     let rounded = fraction.cast(Type::F64);
     let high = rounded * unit;
     if !format.is_double() {
-        return (high * double(std::f64::consts::FRAC_PI_2)).cast(format.ty);
+        let angle = high * double(std::f64::consts::FRAC_PI_2);
+        let high = angle.cast(format.ty);
+        let low = difference(angle, high.cast(Type::F64)).cast(format.ty);
+        return Pair { high, low };
     }
     let left = (fraction - rounded.cast(Type::I64)).cast(Type::F64);
     let low = rest.cast(Type::F64).mul_add(unit, left) * unit;
     let angle = exact_product(high, double(HALF_PI[0][1]));
     let error = high.mul_add(double(HALF_PI_LOW), angle.low);
-    sum(angle.high, low.mul_add(double(HALF_PI[0][1]), error))
+    exact_sum(angle.high, low.mul_add(double(HALF_PI[0][1]), error))
 }

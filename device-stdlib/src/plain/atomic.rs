@@ -13,6 +13,7 @@
 //! | compare-and-swap | yes or loop | yes | | | yes, of integers |
 //! | inc, dec | | yes, `u32` only | | | |
 //! | load, store (`bool`, too) | yes | yes | yes | yes | |
+//! | subnormal numbers in add, sub | | | kept | kept, but of `f32` 0 in global memory of GPUs | as of the lanes |
 //!
 //! A *loop* is one around compare-and-swap, which is as right as an instruction, and slower where many threads change one
 //! place. Additions of `f16` are instructions of NVIDIA's GPUs, those of `bf16` from sm_90 on. Of 8 and 16 bits GPUs swap
@@ -29,6 +30,10 @@
 //!
 //! Of floats, the smaller and the larger are those of `f32::min` and `f32::max`: where one of the two is NaN, the other
 //! one stays; of 0.0 and -0.0 either may. The order of additions is open, and so are the last bits of a sum.
+//!
+//! Additions of `f32` to global memory take subnormal numbers, below 2^-126 in magnitude, for zeros of their sign on NVIDIA's
+//! GPUs: what is there, what is added, and the sum (PTX ISA, "atom"). Those to shared memory keep them, as do those of
+//! other floats, and all on a CPU.
 //!
 //! A block counts in shared memory, then adds its counts to everybody's:
 //!

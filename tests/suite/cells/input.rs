@@ -155,21 +155,15 @@ impl Input<'_> {
     /// The number, or one in place of those that devices may take differently:
     ///
     /// - an atomic addition of `f32` takes a subnormal number for zero on a GPU (PTX ISA, "atom");
-    /// - a 16-bit float is computed with as an `f32`, and a NaN that becomes one may lose its sign, which `copysign` reads;
-    /// - LLVM takes the bits of a float without its sign for those of its absolute value where both are asked for, and a
-    ///   GPU's absolute value of a NaN is another NaN (PTX ISA, "abs"). Large angles, which are never NaN where the library
-    ///   reduces them, are made of such bits.
+    /// - a 16-bit float is computed with as an `f32`, and a NaN that becomes one may lose its sign, which `copysign` reads.
     fn taken(&self, bits: u64) -> u64 {
         let ScalarKind::Float(format) = self.scalar.kind() else {
             return bits;
         };
         let layout = Bits::of(self.scalar, format);
-        let takes_no_nan = match self.def.name {
-            "math.copysign" => self.scalar.is_half(),
-            name => name == "math.large_angle",
-        };
+        let loses_sign = self.scalar.is_half() && self.def.name == "math.copysign";
         let differs = self.def.name.starts_with("atomic.") && layout.is_subnormal(bits)
-            || takes_no_nan && is_nan(self.scalar, bits);
+            || loses_sign && is_nan(self.scalar, bits);
         if differs { layout.one } else { bits }
     }
 }

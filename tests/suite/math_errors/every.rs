@@ -2,8 +2,8 @@
 //! whose own errors are 2^-26 units in the last place of `f32` at most.
 //!
 //! Numbers are tried in an order in which the first ones are spread over all, so that a few of them say something, too. A
-//! result that is infinite is taken for 2^128, which the largest number is a unit below. Left out are negative arguments of
-//! the logarithm of the gamma function, whose results near its zeros the table of errors has in a row of their own.
+//! result that is infinite is taken for 2^128, which the largest number is a unit below. The logarithm of the gamma function
+//! takes negative arguments by a name of its own.
 
 use kiln::prelude::*;
 
@@ -20,8 +20,8 @@ pub const OF_DOUBLES: f64 = 1.0 / (1 << 26) as f64;
 const SPREAD: u64 = 0x9e37_79b1;
 
 /// What the table of errors says of a function's results in `f32`, in units in the last place; `None` where it has no row.
-pub fn documented(name: &str) -> Option<f64> {
-    let [of_f32, _] = table_row(name)?;
+pub fn documented(f: &Function) -> Option<f64> {
+    let [of_f32, _] = table_row(f)?;
     Some(of_f32)
 }
 
@@ -42,7 +42,8 @@ impl Function {
                 let number = trial.first.cast(Type::U32) + n * threads + i;
                 let x = (number * SPREAD as u32).bitcast(Type::F32);
                 let exact = (self.tried)(x.cast(Type::F64));
-                let error = error((self.tried)(x).cast(Type::F64), exact);
+                let (result, least) = ((self.tried)(x), self.least(x.cast(Type::F64)));
+                let error = error(result.cast(Type::F64), exact, least);
                 let is_left_out = match self.name {
                     "ln_gamma" => x.lt(k.lit(Type::F32, 0.0)),
                     _ => k.lit(Type::BOOL, false),
@@ -54,16 +55,17 @@ impl Function {
     }
 }
 
-/// How far a result is from the exact one, in units in the last place of `f32`; infinite where one alone is no number.
-fn error<'k>(result: Val<'k>, exact: Val<'k>) -> Val<'k> {
+/// How far a result is from the exact one, in units in the last place of `f32`, that of a `least` number where it is less; infinite
+/// where one alone is no number.
+fn error<'k>(result: Val<'k>, exact: Val<'k>, least: Val<'k>) -> Val<'k> {
     let k = result.builder();
     let float = |value: f64| k.lit(Type::F64, value);
     let word = |bits: u64| k.lit(Type::U64, bits);
     let finite = |x: Val<'k>| x.max(float(-(128f64.exp2()))).min(float(128f64.exp2()));
     let (is_nan, is_wrong) = (exact.ne(exact), result.ne(result));
     // Units are those of the smallest and of the largest exponent beyond these.
-    let exponent = (exact.bitcast(Type::U64) >> 52u32) & word(2047);
-    let exponent = exponent.max(word(1023 - 126)).min(word(1023 + 127));
+    let size = exact.abs().max(least).bitcast(Type::U64);
+    let exponent = (size >> 52u32).max(word(1023 - 126)).min(word(1023 + 127));
     let unit = ((exponent - word(23)) << 52u32).bitcast(Type::F64);
     let error = (finite(result) - finite(exact)).abs() / unit;
     let numbers = (is_nan | is_wrong).select(float(f64::INFINITY), error);

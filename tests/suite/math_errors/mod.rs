@@ -6,12 +6,13 @@
 //! ([`OF_REFERENCE`]), as `tests/math_pairs.rs` shows by MPFR. No more may a function be off than the table says that users
 //! read (`device-stdlib/src/math/errors.md`).
 //!
-//! The functions are all of one number that the table has but [those without a reference](WITHOUT), which are exact, and
-//! the logarithm of the gamma function of negative numbers; of that of positive ones those from 0.75 to 4 are left out.
+//! The functions are all of one number that the table has but [those without a reference](WITHOUT), which are exact; of
+//! the logarithm of the gamma function numbers from 0.75 to 4 are left out. Sine, cosine and tangent are tried a second time, of
+//! numbers from 2^30 on, whose multiple of pi takes integers of the reference. The logarithm of the gamma function of a negative
+//! number `x` has zeros that are no numbers, and units are at least those of the one of `1 - x`, of which it is what is left.
 //!
 //! Half of the points have any exponent that a function's arguments have, each as often as another one, the others lie
-//! evenly in an interval. Left out are arguments whose results are so small that digits of the reference are lost, and
-//! of sine, cosine and tangent those from 2^30 on, whose multiple of pi takes more digits than a pair has.
+//! evenly in an interval. Left out are arguments whose results are so small that digits of the reference are lost.
 
 pub mod every;
 pub mod pair;
@@ -34,8 +35,10 @@ const LEAST: f64 = 1e-280;
 /// A function of one number, and its reference.
 #[derive(Copy, Clone)]
 pub struct Function {
-    /// Its name in the table of errors.
+    /// What it is called.
     pub name: &'static str,
+    /// What its row in the table of errors begins with.
+    pub row: &'static str,
     tried: for<'k> fn(Val<'k>) -> Val<'k>,
     reference: for<'k> fn(Val<'k>) -> Pair<'k>,
     /// The least and the largest exponent of arguments.
@@ -50,6 +53,7 @@ macro_rules! functions {
     ($($name:ident $sign:tt 2^$from:literal..$to:literal, $low:literal..$high:literal;)*) => {
         &[$(Function {
             name: stringify!($name),
+            row: functions!(@row $name),
             tried: |x| functions!(@of x $name),
             reference: references::$name,
             exponents: [$from, $to],
@@ -59,6 +63,16 @@ macro_rules! functions {
     };
     // Besides there is the sign of the gamma function.
     (@of $x:ident ln_gamma) => { $x.ln_gamma().field("0") };
+    (@of $x:ident ln_gamma_of_negative) => { (-$x.abs()).ln_gamma().field("0") };
+    (@of $x:ident sin_of_large) => { $x.sin() };
+    (@of $x:ident cos_of_large) => { $x.cos() };
+    (@of $x:ident tan_of_large) => { $x.tan() };
+    (@row ln_gamma) => { "`ln_gamma` of positive numbers" };
+    (@row ln_gamma_of_negative) => { "`ln_gamma` of negative numbers" };
+    (@row sin_of_large) => { "`sin`" };
+    (@row cos_of_large) => { "`cos`" };
+    (@row tan_of_large) => { "`tan`" };
+    (@row $name:ident) => { concat!("`", stringify!($name), "`") };
     (@of $x:ident $name:ident) => { $x.$name() };
     (@is_signed +) => { false };
     (@is_signed -) => { true };
@@ -82,6 +96,9 @@ pub const FUNCTIONS: &[Function] = functions! {
     sin - 2^-60..29, -100.0..100.0;
     cos - 2^-60..29, -100.0..100.0;
     tan - 2^-60..29, -100.0..100.0;
+    sin_of_large - 2^30..1023, 1e9..1e15;
+    cos_of_large - 2^30..1023, 1e9..1e15;
+    tan_of_large - 2^30..1023, 1e9..1e15;
     sin_pi - 2^-60..40, -4.0..4.0;
     cos_pi - 2^-60..40, -4.0..4.0;
     asin - 2^-60..-1, -0.999_999..0.999_999;
@@ -102,6 +119,7 @@ pub const FUNCTIONS: &[Function] = functions! {
     normcdf_inv + 2^-900..-2, 1e-6..0.999_999;
     gamma - 2^-60..6, -170.5..171.5;
     ln_gamma + 2^2..900, 1e-3..0.75;
+    ln_gamma_of_negative + 2^-60..20, 1e-3..12.0;
 };
 
 /// The functions of one number in the table of errors that have no reference here, and why.
@@ -117,24 +135,19 @@ pub const WITHOUT: &[(&str, &str)] = &[
         "sin_cos",
         "the results of `sin` and `cos`, which the suite compares with it",
     ),
-    (
-        "ln_gamma_of_negative",
-        "what is subtracted takes more digits near its zeros",
-    ),
 ];
 
 /// What the table of errors says of a function's results in `f64`, in units in the last place; `None` where it has no row.
-pub fn documented(name: &str) -> Option<f64> {
-    let [_, of_f64] = table_row(name)?;
+pub fn documented(f: &Function) -> Option<f64> {
+    let [_, of_f64] = table_row(f)?;
     Some(of_f64)
 }
 
 /// What the table of errors says of results in `f32` and in `f64`.
-fn table_row(name: &str) -> Option<[f64; 2]> {
+fn table_row(f: &Function) -> Option<[f64; 2]> {
     let table = include_str!("../../../device-stdlib/src/math/errors.md");
-    let rows = ["|", "of positive numbers |"].map(|end| format!("| `{name}` {end}"));
-    let is_row = |line: &&str| rows.iter().any(|row| line.starts_with(row));
-    let row = table.lines().find(is_row)?;
+    let start = format!("| {} ", f.row);
+    let row = table.lines().find(|line| line.starts_with(&start))?;
     let mut bounds = row.trim_end_matches('|').rsplit('|');
     let mut bound = || match bounds.next()?.trim() {
         "exact" => Some(0.0),
@@ -182,6 +195,19 @@ impl Function {
         let exponent = (x.to_bits() >> 52 & 2047) as i64 - 1023;
         let has_sign = self.is_signed || x.is_sign_positive();
         (from..=to).contains(&exponent) && has_sign || (low..=high).contains(&x) && exponent >= from
+    }
+
+    /// The number whose unit counts for results that are less, of an argument.
+    fn least<'k>(&self, x: Val<'k>) -> Val<'k> {
+        match self.name {
+            "ln_gamma_of_negative" => (x.abs() + 1.0).ln_gamma().field("0").abs(),
+            _ => x.builder().lit(Type::F64, 0.0),
+        }
+    }
+
+    /// Whether it is tried in `f32` at every number, and not a second time.
+    pub fn has_singles(&self) -> bool {
+        !self.name.ends_with("_of_large")
     }
 
     /// Some of the points that are tried with a seed.
@@ -242,7 +268,7 @@ impl Function {
             k.for_range(0u32, trial.rounds, |n| {
                 let x = self.point(spread(own + n.cast(Type::U64)));
                 let reference = (self.reference)(x);
-                let error = error((self.tried)(x), reference);
+                let error = error((self.tried)(x), reference, self.least(x));
                 trial.note(x, error, reference.high.abs().lt(LEAST));
             });
             trial.end(i);
@@ -359,10 +385,12 @@ fn spread(seed: Val<'_>) -> Val<'_> {
     z ^ (z >> 31)
 }
 
-/// How far a result is from the reference, in units in the last place of that; of what cannot be told infinite.
-fn error<'k>(result: Val<'k>, reference: Pair<'k>) -> Val<'k> {
+/// How far a result is from the reference, in units in the last place of that, or of a `least` number where it is less; of what
+/// cannot be told infinite.
+fn error<'k>(result: Val<'k>, reference: Pair<'k>, least: Val<'k>) -> Val<'k> {
     let k = result.builder();
-    let exponent = reference.high.bitcast(Type::U64) & k.lit(Type::U64, 2047u64 << 52);
+    let size = reference.high.abs().max(least);
+    let exponent = size.bitcast(Type::U64) & k.lit(Type::U64, 2047u64 << 52);
     // Results are no smaller than that a unit is a normal number.
     let unit = (exponent - k.lit(Type::U64, 52u64 << 52)).bitcast(Type::F64);
     let error = ((result - reference.high) - reference.low).abs() / unit;

@@ -1,5 +1,5 @@
-//! The functions of one `f64` as pairs: identities and series whose terms are known to be enough, with no table and no
-//! coefficient but logarithms, pi, two roots and Stirling's fractions. Roots of the third degree and inverses are a step from the function's
+//! The functions of one `f64` as pairs: identities and series whose terms are known to be enough, with no table but the bits of
+//! 2 / pi and no coefficient but logarithms, pi, two roots and Stirling's fractions. Roots of the third degree and inverses are a step from the function's
 //! own result, which doubles its right digits: one that is off is off from it by as much.
 //!
 //! How many terms a series has follows from the largest argument that it is for: the first one that is left out is below
@@ -45,6 +45,32 @@ const HALF_PI: [f64; 4] = [
     6.123_233_995_736_766e-17,
     -1.497_384_904_859_169_8e-33,
     5.562_271_104_316_826e-50,
+];
+
+/// The first 1344 bits of 2 / pi after the binary point, after 64 zero bits.
+const TWO_OVER_PI: [u64; 22] = [
+    0,
+    0xa2f9_836e_4e44_1529,
+    0xfc27_57d1_f534_ddc0,
+    0xdb62_9599_3c43_9041,
+    0xfe51_63ab_debb_c561,
+    0xb724_6e3a_424d_d2e0,
+    0x0649_2eea_09d1_921c,
+    0xfe1d_eb1c_b129_a73e,
+    0xe882_35f5_2ebb_4484,
+    0xe99c_7026_b45f_7e41,
+    0x3991_d639_8353_39f4,
+    0x9c84_5f8b_bdf9_283b,
+    0x1ff8_97ff_de05_980f,
+    0xef2f_118b_5a0a_6d1f,
+    0x6d36_7ecf_27cb_09b7,
+    0x4f46_3f66_9e5f_ea2d,
+    0x7527_bac7_ebe5_f17b,
+    0x3d07_39f7_8a52_92ea,
+    0x6bfb_5fb1_1f8d_5d08,
+    0x5603_3046_fc7b_6bab,
+    0xf0cf_bc20_9af4_361d,
+    0xa9e3_9161_5ee6_1b08,
 ];
 
 /// Below this series are taken for what else would cancel.
@@ -132,6 +158,45 @@ fn sin_cos<'k>(x: Val<'k>) -> [Pair<'k>; 2] {
     let k = x.builder();
     let less = |rest: Pair<'k>, part: f64| rest - Pair::constant(k, [part, 0.0]).times(n);
     turned(HALF_PI.into_iter().fold(Pair::of(x), less), n)
+}
+
+/// Sine and cosine of a number from 2^30 on: of its significand's product with 256 bits of 2 / pi, from that on whose part is two
+/// quarters of a turn, what is left of a quarter is right to 2^-200, and 2^-62 or more.
+fn sin_cos_of_large<'k>(x: Val<'k>) -> [Pair<'k>; 2] {
+    let k = x.builder();
+    let bits = x.abs().bitcast(Type::U64);
+    let significand = (bits & ((1u64 << 52) - 1)) | (1u64 << 52);
+    let start = (bits >> 52u32) - (1023 + 52 - 62u64);
+    let (limb, shift) = ((start >> 6u32).cast(Type::U32), start & 63u64);
+    let table = k.constant_array("two_over_pi", &TWO_OVER_PI);
+    let word = |n: u32| table.at(limb + n).get();
+    let window = |n: u32| (word(n) << shift) | ((word(n + 1) >> 1u32) >> (-shift + 63u64));
+    let mut product = Vec::new();
+    let mut carried = k.lit(Type::U64, 0);
+    for n in (0..4).rev() {
+        let word = window(n);
+        let sum = word * significand + carried;
+        let is_over = sum.lt(carried).cast(Type::U64);
+        carried = k.mul_hi(word, significand) + is_over;
+        product.insert(0, sum);
+    }
+    let two_bits_on = |n: usize| (product[n] << 2u32) | (product[n + 1] >> 62u32);
+    let fraction = [0, 1, 2].map(two_bits_on);
+    // Of more than a half what lacks to the next quarter.
+    let is_over = (fraction[0] >> 63u32).eq(1u64);
+    let quarters = (product[0] >> 62u32) + is_over.cast(Type::U64);
+    let half = |word: Val<'k>, unit: i32| Pair::of(word.cast(Type::F64) * f64::from(unit).exp2());
+    let rest = (0i32..)
+        .zip(fraction)
+        .fold(Pair::of(k.lit(Type::F64, 0.0)), |sum, (n, word)| {
+            let word = is_over.select(!word, word);
+            let sum = sum + half(word >> 32u32, -32 - 64 * n);
+            sum + half(word & 0xffff_ffffu64, -64 - 64 * n)
+        });
+    let angle = rest * Pair::constant(k, [HALF_PI[0], HALF_PI[1]]);
+    let angle = Pair::chosen(is_over, -angle, angle).signed(x);
+    let quarters = quarters.cast(Type::I64);
+    turned(angle, x.lt(0.0).select(-quarters, quarters))
 }
 
 /// Sine and cosine of pi times a number.
@@ -239,6 +304,19 @@ pub(super) fn cos(x: Val<'_>) -> Pair<'_> {
 
 pub(super) fn tan(x: Val<'_>) -> Pair<'_> {
     let [sin, cos] = sin_cos(x);
+    sin / cos
+}
+
+pub(super) fn sin_of_large(x: Val<'_>) -> Pair<'_> {
+    sin_cos_of_large(x)[0]
+}
+
+pub(super) fn cos_of_large(x: Val<'_>) -> Pair<'_> {
+    sin_cos_of_large(x)[1]
+}
+
+pub(super) fn tan_of_large(x: Val<'_>) -> Pair<'_> {
+    let [sin, cos] = sin_cos_of_large(x);
     sin / cos
 }
 
@@ -434,4 +512,19 @@ pub(super) fn gamma(x: Val<'_>) -> Pair<'_> {
 pub(super) fn ln_gamma(x: Val<'_>) -> Pair<'_> {
     let [z, product] = raised(Pair::of(x));
     large_ln_gamma(z) - ln_of(product)
+}
+
+/// The logarithm of the gamma function of minus the magnitude: that of pi less those of the sine of pi times it and of the gamma
+/// function one further; 0 at poles.
+pub(super) fn ln_gamma_of_negative(x: Val<'_>) -> Pair<'_> {
+    let x = x.abs();
+    let one = Pair::of(x).beside(1.0);
+    let [z, product] = raised(Pair::of(x) + one);
+    let further = large_ln_gamma(z) - ln_of(product);
+    let sine = sin_pi(x);
+    let is_pole = sine.high.eq(0.0);
+    let sine = Pair::chosen(is_pole, one, sine.signed(sine.high));
+    let ln_pi = ln_of(Pair::constant(x.builder(), PI));
+    let value = ln_pi - ln_of(sine) - further;
+    Pair::chosen(is_pole, one.beside(0.0), value)
 }

@@ -9,6 +9,7 @@
 //! | `short` | `abs.s16` and `neg.s16` of the smallest integer; minima and maxima of 16-bit integers that are compared |
 //! | `boolean` | conversions between integers and floats of what is 0 or 1 |
 //! | `narrow` | stores of a part of a register that holds a float |
+//! | `signs` | bits of floats without their sign or with the other one, which LLVM's passes take for `abs` and `neg` |
 //! | `pairs` | pairs of 16-bit integers with a constant |
 //! | `slow` | counts of the zeros below the lowest one and above the highest |
 //! | `differences` | absolute differences, and sums of them |
@@ -32,6 +33,7 @@ mod pairs;
 mod pressure;
 mod running;
 mod short;
+mod signs;
 mod slow;
 mod strides;
 mod text;
@@ -46,6 +48,7 @@ use inkwell::values::{
     BasicValue as _, BasicValueEnum, InstructionOpcode, InstructionValue, PhiValue,
 };
 
+use super::nvptx::{HIDDEN_ADDRESS, HIDDEN_WORD};
 use crate::llvm::error::BackendError;
 use code::Code;
 
@@ -58,6 +61,7 @@ pub(crate) fn write_around<'ctx>(
     context: &'ctx Context,
     module: &Module<'ctx>,
 ) -> Result<(), BackendError> {
+    signs::change_bits(context, module)?;
     boolean::convert_by_selecting(context, module)?;
     slow::write_short(context, module)?;
     differences::add_at_once(context, module)?;
@@ -67,7 +71,9 @@ pub(crate) fn write_around<'ctx>(
 
 /// Whether inline PTX of this form is written here.
 pub(crate) fn writes(template: &str) -> bool {
+    let hidden = [HIDDEN_ADDRESS, HIDDEN_WORD].map(|(template, _)| template);
     [BYTE_OF_16, SHORT_OF_32, SHORT_OF_64, WORD_OF_64].contains(&template)
+        || hidden.contains(&template)
 }
 
 /// Rewrites the text that LLVM wrote, where only its code generator makes what goes wrong, and gives kernels whose loops gather
