@@ -1,5 +1,5 @@
-//! The functions of one `f64` as pairs: identities and series whose terms are known to be enough, with no table but the bits of
-//! 2 / pi and no coefficient but logarithms, pi, two roots and Stirling's fractions. Roots of the third degree and inverses are a step from the function's
+//! The functions of one `f64` as pairs: identities and series whose terms are known to be enough, with no table and no
+//! coefficient but logarithms, pi, two roots and Stirling's fractions. Roots of the third degree and inverses are a step from the function's
 //! own result, which doubles its right digits: one that is off is off from it by as much.
 //!
 //! How many terms a series has follows from the largest argument that it is for: the first one that is left out is below

@@ -3,7 +3,7 @@
 //!
 //! Much of LLVM takes time that grows with the square of a function's size or faster. Three things are
 //! done about it, on a CPU:
-//! - The knobs of LLVM that bound single algorithms are set lower ([`set_knobs`]); without AVX-512 nothing is scheduled.
+//! - The knobs of LLVM that bound single algorithms are set lower ([`set_knobs`]).
 //! - Long blocks are cut (`split.rs`), as what schedules instructions compares those of a block in pairs.
 //! - A kernel of more than [`LARGE`] is compiled with few passes and the quick code generator
 //!   ([`Effort::Quick`]), which take time that grows as the kernel does.
@@ -24,7 +24,6 @@ use inkwell::module::Module;
 use inkwell::targets::TargetData;
 use inkwell::values::{AsValueRef as _, FunctionValue, InstructionOpcode, InstructionValue};
 
-use kiln_ir::target::CpuFeatures;
 use kiln_ir::{Function, Region};
 
 use super::optimize::{FEW_PASSES, GPU_SHORT, OptLevel};
@@ -58,32 +57,13 @@ const KNOBS: [&CStr; 11] = [
     c"-locally-hot-callsite-threshold=525",
 ];
 
-/// Leaves machine instructions in the order in which they were selected, for all targets of the process that would be scheduled:
-/// this machine, and AMD's GPUs.
-///
-/// With 16 vector registers the scheduler puts the operations of each register of a wide vector behind one another, which saves
-/// registers: each then waits for the one before, and a constant is loaded once for each. In order they take turns.
-const UNSCHEDULED: &CStr = c"-enable-misched=false";
-
-/// The knobs for a process on such a processor.
-fn knobs(host: &CpuFeatures) -> Vec<&'static CStr> {
-    let has_few_registers = cfg!(target_arch = "x86_64") && !host.has("avx512f");
-    let unscheduled = has_few_registers.then_some(UNSCHEDULED);
-    KNOBS.into_iter().chain(unscheduled).collect()
-}
-
 /// Sets LLVM's knobs, which are global. To be called once LLVM is open, and again at will.
 pub(crate) fn set_knobs() {
-    let knobs = knobs(&CpuFeatures::host());
-    let arguments: Vec<_> = knobs.iter().map(|knob| knob.as_ptr()).collect();
+    let arguments = KNOBS.map(CStr::as_ptr);
     // SAFETY: LLVM reads the arguments, which are static, during the call; what it does not know it
     // leaves out.
     unsafe {
-        LLVMParseCommandLineOptions(
-            arguments.len() as c_int,
-            arguments.as_ptr(),
-            std::ptr::null(),
-        );
+        LLVMParseCommandLineOptions(KNOBS.len() as c_int, arguments.as_ptr(), std::ptr::null());
     }
 }
 
@@ -270,18 +250,4 @@ pub(crate) fn registers(instruction: InstructionValue<'_>, target: &TargetData) 
         }
     };
     bits.div_ceil(REGISTER_BITS).max(1)
-}
-
-#[cfg(all(test, target_arch = "x86_64"))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_processors_with_few_registers_have_instructions_in_order() {
-        let has = |level: u32| {
-            let features = CpuFeatures::x86_64_level(level).expect("a level");
-            knobs(&features).contains(&UNSCHEDULED)
-        };
-        assert!(has(2) && has(3) && !has(4));
-    }
 }
