@@ -86,7 +86,7 @@ impl FunctionName {
         }
     }
 
-    /// Whether it is an operation of this crate, which takes an `f32` for a half.
+    /// Whether the function is an operation of this crate, which takes an `f32` for a half.
     pub(crate) fn is_own(&self) -> bool {
         !matches!(self, FunctionName::Closure(_))
     }

@@ -254,32 +254,38 @@ impl<'e> Fused<'e> {
         fused.enter(signature);
         fused.find_groups(purpose);
         fused.find_accesses(purpose)?;
-        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
-        if is_elementwise {
-            fused.find_tiled();
-        }
-        let is_tiled = fused.tiled.dim.is_some();
-        fused.counts[0] |= is_tiled;
-        fused.by_rows = is_elementwise && !is_tiled && fused.has_long_rows();
-        if is_elementwise && !is_tiled {
-            fused.find_stencil();
-        }
-        let nodes = match fused.stencil {
-            Some(_) => fused.nodes,
-            None => expr.nodes,
-        };
-        let is_even = purpose.folded.is_none() && fused.groups[0].dims.len() <= 1 && !fused.wide;
-        if is_even && nodes <= FEW_NODES && fused.is_for_gpu() {
-            fused.items = ITEMS;
-        }
-        if nodes <= FEW_NODES || !is_elementwise {
-            fused.find_adjacent(size_of::<T>(), !is_elementwise);
-        }
-        if nodes <= FEW_NODES {
-            fused.find_several_of_rows(size_of::<T>());
-        }
+        fused.find_ways(purpose, size_of::<T>(), expr.nodes);
         fused.sign(signature);
         Ok(fused)
+    }
+
+    /// Finds which elements threads have and how they read them; of an expression of so many nodes, whose elements have so many
+    /// bytes.
+    fn find_ways(&mut self, purpose: &Purpose<'_>, bytes: usize, nodes: usize) {
+        let is_elementwise = purpose.folded.is_none() && !purpose.counts;
+        if is_elementwise {
+            self.find_tiled();
+        }
+        let is_tiled = self.tiled.dim.is_some();
+        self.counts[0] |= is_tiled;
+        self.by_rows = is_elementwise && !is_tiled && self.has_long_rows();
+        if is_elementwise && !is_tiled {
+            self.find_stencil();
+        }
+        let nodes = match self.stencil {
+            Some(_) => self.nodes,
+            None => nodes,
+        };
+        let is_even = purpose.folded.is_none() && self.groups[0].dims.len() <= 1 && !self.wide;
+        if is_even && nodes <= FEW_NODES && self.is_for_gpu() {
+            self.items = ITEMS;
+        }
+        if nodes <= FEW_NODES || !is_elementwise {
+            self.find_adjacent(bytes, !is_elementwise);
+        }
+        if nodes <= FEW_NODES {
+            self.find_several_of_rows(bytes);
+        }
     }
 
     /// Enters all operands. What is left to do is kept here: an expression may be deeper than a thread's stack.

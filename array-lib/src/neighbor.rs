@@ -158,7 +158,7 @@ impl Near {
         (self.border == Border::Value(())).then(|| args[2])
     }
 
-    /// What it takes of each dimension.
+    /// The arguments for each dimension.
     pub(crate) fn along<A: Copy>(&self, args: &[A]) -> impl Iterator<Item = Along<A>> {
         let axes = args[first_of_axes(self.border)..].chunks_exact(3);
         axes.zip(&self.by).map(|(axis, by)| Along {

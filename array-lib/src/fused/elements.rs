@@ -588,10 +588,8 @@ fn describe<'k>(
                 is_own,
             } => {
                 let args = values.split_off(values.len().saturating_sub(count));
-                let args: Vec<Val<'k>> = (args.iter())
-                    .map(|arg| if is_own { arg.value } else { arg.whole() })
-                    .collect();
-                let value = function(&args);
+                let arg = |arg: Value<'k>| if is_own { arg.value } else { arg.whole() };
+                let value = function(&args.into_iter().map(arg).collect::<Vec<_>>());
                 Value::of(value, ty(value.builder()))
             }
         };
