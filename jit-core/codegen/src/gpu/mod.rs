@@ -38,7 +38,6 @@ mod placeless;
 pub(crate) mod ptx;
 mod ptxas;
 mod recomputed;
-mod roots;
 mod summed;
 mod types;
 
