@@ -182,21 +182,21 @@ fn neighbors_beside_other_reads(jit: &Jit) -> Outcome {
         .eval()?
         .to_vec()?;
     let half = |i: usize, j: usize| f16::from_f32((at(i, j) % 100) as f32);
-    for n in 0..720usize {
+    for (n, got) in halves_around.into_iter().enumerate() {
         let (i, j) = (n / 72, n % 72);
         let other = half(i.saturating_sub(1), (j + 1).min(71));
         let want = f16::from_f32(half(i, j).to_f32() + other.to_f32());
-        assert_eq!(halves_around[n], want);
+        assert_eq!(got, want, "{i}, {j}");
     }
     let weights = arrays.array(vec![1, 0, 2], (1, 3))?;
     let both = clamp(&x, [-1, 0]) + x.convolve(&weights, Convolved::Same);
     let got = both.eval()?.to_vec()?;
-    for n in 0..720usize {
+    for (n, got) in got.into_iter().enumerate() {
         let (i, j) = (n / 72, n % 72);
         let before = if j > 0 { at(i, j - 1) } else { 0 };
         let behind = if j < 71 { at(i, j + 1) } else { 0 };
         let want = at(i.saturating_sub(1), j) + 2 * before + behind;
-        assert_eq!(got[n] as usize, want, "{i}, {j}");
+        assert_eq!(got as usize, want, "{i}, {j}");
     }
     Ok(())
 }
