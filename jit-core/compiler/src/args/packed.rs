@@ -127,11 +127,16 @@ impl Packing {
     }
 
     #[inline(always)]
+    #[expect(
+        clippy::manual_rotate,
+        reason = "`rotate_left` is generic in core: where code is optimized less, it is a call if some crate before has it"
+    )]
     fn with(self, first: u64, second: u64) -> Packing {
         let PackedKey(a, b) = self.key;
+        let key = PackedKey((a << 23 | a >> 41) ^ first, (b << 41 | b >> 23) ^ second);
         let key = PackedKey(
-            (a.rotate_left(23) ^ first).wrapping_mul(0x9e37_79b9_7f4a_7c15),
-            (b.rotate_left(41) ^ second).wrapping_mul(0xc2b2_ae3d_27d4_eb4f),
+            key.0.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            key.1.wrapping_mul(0xc2b2_ae3d_27d4_eb4f),
         );
         Packing { key, ..self }
     }
