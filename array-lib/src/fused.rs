@@ -482,7 +482,7 @@ impl<'e> Fused<'e> {
     fn sign(&self, signature: &mut Signature) {
         for (n, operand) in self.operands.iter().enumerate() {
             if let Some(like) = self.like(n) {
-                signature.add(Word::Like(like.array));
+                signature.add(Word::Like(like.array, like.place));
             }
             let element = match operand.what {
                 What::Buffer(input) | What::Whole(input) | What::Number(input) => {

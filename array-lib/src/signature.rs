@@ -39,8 +39,8 @@ pub(crate) enum Word {
     Below,
     /// A thread reads once what several of its elements need of their neighbours; those of how many rows.
     Stencil(u32),
-    /// The next operand is read as the array of this one, which neighbours are read of.
-    Like(usize),
+    /// The next operand is read as the array of this one, where that one says: neighbours are read of it.
+    Like(usize, usize),
     /// Blocks have tiles along this dimension and the last.
     Tiled(usize),
     /// A thread has so many elements next to each other.

@@ -13,6 +13,7 @@ chapter![
     neighbors_in_three_dimensions,
     many_neighbors_at_once,
     neighbors_beside_other_reads,
+    neighbors_of_views_of_one_buffer,
     indices_along_each_dimension,
     a_stencil_is_one_kernel,
     convolutions,
@@ -197,6 +198,27 @@ fn neighbors_beside_other_reads(jit: &Jit) -> Outcome {
         let behind = if j < 71 { at(i, j + 1) } else { 0 };
         let want = at(i.saturating_sub(1), j) + 2 * before + behind;
         assert_eq!(got as usize, want, "{i}, {j}");
+    }
+    Ok(())
+}
+
+/// Expressions that differ in whose own elements they read, of two views that neighbours are read of.
+fn neighbors_of_views_of_one_buffer(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let whole = arrays.indices((12, 72)).cast::<i32>().eval()?;
+    let (upper, lower) = (whole.slice(s![..9, ..68])?, whole.slice(s![3.., ..68])?);
+    let around = || {
+        let above = upper.neighbor([-1, 0], Border::Clamp);
+        above + lower.neighbor([0, 1], Border::Clamp)
+    };
+    let at = |i: usize, j: usize| (i * 72 + j) as i32;
+    for (own, first) in [(&upper, 0), (&lower, 3)] {
+        let got = (around() + own).eval()?.to_vec()?;
+        for (n, got) in got.into_iter().enumerate() {
+            let (i, j) = (n / 68, n % 68);
+            let around = at(i.saturating_sub(1), j) + at(i + 3, (j + 1).min(67));
+            assert_eq!(got, around + at(i + first, j), "{i}, {j}, from {first} on");
+        }
     }
     Ok(())
 }

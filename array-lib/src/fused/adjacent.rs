@@ -37,8 +37,7 @@ impl Fused<'_> {
         if !folds && self.reads_anywhere() && self.stencil.is_none() {
             return;
         }
-        let near = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
-        let near = near.map(|near| near.bytes);
+        let near = self.near_arrays().map(|near| near.bytes);
         let bytes = self
             .operands
             .iter()
@@ -70,8 +69,10 @@ impl Fused<'_> {
             (true, 0) => dims.last().is_some_and(|last| last.is_multiple_of(count)),
             (true, _) => matches!(dims.as_slice(), [row] if row.is_multiple_of(count)),
         };
-        let near = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
-        let fits = fits && near.copied().all(|near| self.is_near_even(near, count));
+        let fits = fits
+            && self
+                .near_arrays()
+                .all(|near| self.is_near_even(near, count));
         let mut operands = self.operands.iter().enumerate();
         fits && operands.all(|(array, operand)| match (operand.what, operand.access) {
             // What is read wherever an index says is read an element at a time.

@@ -197,7 +197,7 @@ impl<'k> Elements<'_, '_, 'k> {
     }
 
     /// Stores elements next to each other of a row, which has a multiple of so many.
-    pub(super) fn store_run(&self, at: At<'k>) {
+    fn store_run(&self, at: At<'k>) {
         let places = self.places_at(None, 0, at);
         let beside = |item: u32| (self.beside(&places, 0, item), at.further(item));
         let values = self.values(self.fused.adjacent, &beside);

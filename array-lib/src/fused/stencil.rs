@@ -44,7 +44,7 @@ impl<'e> NearRead<'e> {
 #[derive(Copy, Clone, PartialEq, Eq)]
 pub(super) struct NearArray {
     pub(super) array: usize,
-    place: usize,
+    pub(super) place: usize,
     pub(super) bytes: usize,
 }
 
@@ -140,10 +140,15 @@ impl Fused<'_> {
         is_even && self.operands[near.array].is_aligned()
     }
 
+    /// The arrays that neighbours are read of once.
+    pub(super) fn near_arrays(&self) -> impl Iterator<Item = NearArray> {
+        let stencil = self.stencil.iter();
+        stencil.flat_map(|stencil| stencil.arrays.iter().copied())
+    }
+
     /// Whether an operand says where the elements of such an array lie.
     pub(super) fn is_place_of_near(&self, operand: usize) -> bool {
-        let mut arrays = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
-        arrays.any(|near| near.place == operand)
+        self.near_arrays().any(|near| near.place == operand)
     }
 
     /// The array that neighbours are read of which this operand is, too.
@@ -152,8 +157,7 @@ impl Fused<'_> {
         if !matches!(own.what, What::Buffer(_)) {
             return None;
         }
-        let arrays = self.stencil.iter().flat_map(|stencil| &stencil.arrays);
-        arrays.copied().find(|near| {
+        self.near_arrays().find(|near| {
             let array = &self.operands[near.array];
             let elements = [own.what, array.what].map(|what| match what {
                 What::Buffer(input) | What::Whole(input) => Some(input.element()),
