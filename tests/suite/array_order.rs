@@ -32,8 +32,9 @@ fn number(i: usize) -> u64 {
         .rotate_left(17)
 }
 
-/// Around the size of a tile, and less.
-const LENGTHS: [usize; 5] = [0, 1, 33, 4096, 4097];
+/// Around the size of a tile, and less: of keys of 32 bits and of 64.
+const LENGTHS: [usize; 5] = [0, 1, 33, 6144, 6145];
+const LENGTHS_OF_WIDE: [usize; 3] = [100, 4096, 4097];
 const SHORT: [usize; 1] = [100];
 
 fn sorts<T: SortElement + Ord + std::fmt::Debug>(
@@ -63,7 +64,7 @@ fn whole_arrays_are_sorted(jit: &Jit) -> Outcome {
     sorts(jit, &SHORT, |n| n as i8)?;
     sorts(jit, &SHORT, |n| n as u16)?;
     sorts(jit, &SHORT, |n| n as i16)?;
-    sorts(jit, &SHORT, |n| n)?;
+    sorts(jit, &LENGTHS_OF_WIDE, |n| n)?;
     sorts(jit, &SHORT, |n| n as i64)
 }
 
@@ -129,7 +130,8 @@ fn rows_and_columns_are_sorted(jit: &Jit) -> Outcome {
 
 fn what_is_alike_stays_in_order(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    let x: Vec<u8> = (0..5000).map(|i| (number(i) >> 62) as u8).collect();
+    // Of two tiles.
+    let x: Vec<u8> = (0..7000).map(|i| (number(i) >> 62) as u8).collect();
     let places = arrays.vector(x.clone())?.argsort(0)?.to_vec()?;
     let pairs: Vec<(u8, u32)> = places.iter().map(|at| (x[*at as usize], *at)).collect();
     assert!(pairs.is_sorted());

@@ -43,6 +43,8 @@ pub trait SortElement: KernelType {
 /// An unsigned integer that is sorted by its digits.
 #[doc(hidden)]
 pub trait RadixKey: KernelType {
+    /// Keys of a tile.
+    const TILE: usize;
     /// Counts a digit of the keys of each tile.
     fn count_tiles() -> Result<&'static Kernel>;
     /// Puts keys in the order of a digit.
@@ -208,28 +210,30 @@ fn key_of_f32(x: f32) -> u32 {
     if x.is_nan() {
         u32::MAX
     } else {
-        key_of_bits(x.to_bits(), 0x8000_0000)
+        // Two steps: a negative number's sign is in each bit.
+        let bits = x.to_bits();
+        bits ^ (((bits as i32) >> 31) as u32 | 0x8000_0000)
     }
 }
 
 keys! {
-    u8 u32 4 8 of_u8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u8;
-    u16 u32 4 16 of_u16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u16;
-    u32 u32 4 32 of_u32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x, |k| k;
+    u8 u32 3 8 of_u8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u8;
+    u16 u32 3 16 of_u16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x as u32, |k| k as u16;
+    u32 u32 3 32 of_u32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 = |x| x, |k| k;
     u64 u64 2 64 of_u64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 = |x| x, |k| k;
-    i8 u32 4 8 of_i8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    i8 u32 3 8 of_i8 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| (x as u8 ^ 0x80) as u32, |k| (k as u8 ^ 0x80) as i8;
-    i16 u32 4 16 of_i16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    i16 u32 3 16 of_i16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| (x as u16 ^ 0x8000) as u32, |k| (k as u16 ^ 0x8000) as i16;
-    i32 u32 4 32 of_i32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    i32 u32 3 32 of_i32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| x as u32 ^ 0x8000_0000, |k| (k ^ 0x8000_0000) as i32;
     i64 u64 2 64 of_i64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
         = |x| x as u64 ^ (1 << 63), |k| (k ^ (1 << 63)) as i64;
-    f16 u32 4 16 of_f16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    f16 u32 3 16 of_f16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_f16(x), |k| f16::from_bits(bits_of_key(k, 0x8000) as u16);
-    bf16 u32 4 16 of_bf16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    bf16 u32 3 16 of_bf16 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_bf16(x), |k| bf16::from_bits(bits_of_key(k, 0x8000) as u16);
-    f32 u32 4 32 of_f32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
+    f32 u32 3 32 of_f32 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32
         = |x| key_of_f32(x), |k| f32::from_bits(bits_of_key(k, 0x8000_0000));
     f64 u64 2 64 of_f64 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64
         = |x| key_of_f64(x), |k| f64_of_key(k);

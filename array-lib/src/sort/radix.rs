@@ -17,7 +17,10 @@ use kiln_device_stdlib::plain::atomic::{atomic_add, atomic_add_with, atomic_load
 use kiln_device_stdlib::plain::index::{block_dim, block_idx, grid_dim, thread_idx};
 use kiln_device_stdlib::plain::memory::barrier;
 use kiln_device_stdlib::plain::ordering::Ordering;
-use kiln_device_stdlib::plain::warp::{ballot, lane_id, lanemask_lt, warp_id, warp_sync};
+use kiln_device_stdlib::plain::warp::{
+    ballot, lane_id, lanemask_lt, shuffle_idx, warp_id, warp_sync,
+};
+use kiln_device_stdlib::target::target_is_gpu;
 use kiln_device_stdlib::warp::FULL_MASK;
 use kiln_jit_core::args;
 use kiln_jit_core::args::IntoArg;
@@ -40,12 +43,12 @@ const BLOCK: u32 = 256;
 /// Warps of a block.
 const WARPS: usize = 8;
 
-/// Keys of a thread.
-const ITEMS: usize = 16;
+/// Keys of a thread, as many as shared memory has places for the keys of a tile; of half a word, and of a whole one.
+const ITEMS_U32: usize = 24;
+const ITEMS_U64: usize = 16;
 
-/// Keys of a warp, and of a tile.
-const OF_WARP: usize = 32 * ITEMS;
-const TILE: usize = WARPS * OF_WARP;
+/// The most keys of a tile.
+const LARGEST: usize = BLOCK as usize * ITEMS_U32;
 
 /// Values of a digit.
 const DIGITS: usize = 256;
@@ -63,7 +66,7 @@ const COUNTING: u32 = 8;
 /// What is known of a tile's keys of a value: nothing; how many there are, and one; or how many there are up to the end
 /// of the tile, and this.
 const NOTHING: u32 = 0;
-const ALL: u32 = TILE as u32 + 2;
+const ALL: u32 = LARGEST as u32 + 2;
 
 /// The most elements that are sorted: as many as can be told from what is known of tiles.
 pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
@@ -85,49 +88,111 @@ fn lanes_alike(digit: u32) -> u32 {
     alike
 }
 
-/// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
-/// keys that this thread has: of its warp's keys, one in each run of 32. Of the digit of this thread's number, gives
-/// where its keys begin, and how many there are.
+/// Counts the keys of a tile by digit, and leaves of each warp how many of each there are in the warps before it. Gives
+/// how many there are of the digit of this thread's number. `digits` are those of the keys that this thread has.
 #[device_fn]
-fn rank(
-    digits: [u32; ITEMS],
-    ranks: &mut [u32; ITEMS],
-    counts: &mut [[u32; DIGITS]; WARPS],
-) -> (u32, u32) {
-    assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
+fn counts_before<const N: usize>(digits: &[u32; N], counts: &mut [[u32; DIGITS]; WARPS]) -> u32 {
     let (thread, warp) = (thread_idx().x, warp_id() as usize);
     for of_warp in 0..WARPS {
         counts[of_warp][thread] = 0;
     }
     barrier();
-    for i in 0..ITEMS {
-        let digit = digits[i] as usize;
-        let alike = lanes_alike(digits[i]);
-        let before = counts[warp][digit];
-        warp_sync(FULL_MASK);
-        let ahead = (alike & lanemask_lt()).count_ones();
-        if ahead == 0 {
-            counts[warp][digit] = before + alike.count_ones();
-        }
-        warp_sync(FULL_MASK);
-        ranks[i] = before + ahead;
+    #[unroll]
+    for i in 0..N {
+        let count = &mut counts[warp][digits[i] as usize];
+        atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
     }
     barrier();
-    let mut sum = 0;
+    sum_up(counts)
+}
+
+/// Makes of the counts of each warp of this thread's digit those of the warps before it; gives those of all.
+#[device_fn]
+fn sum_up(counts: &mut [[u32; DIGITS]; WARPS]) -> u32 {
+    let (thread, mut sum) = (thread_idx().x, 0);
     for of_warp in 0..WARPS {
         let count = counts[of_warp][thread];
         counts[of_warp][thread] = sum;
         sum += count;
     }
-    let start = block_exclusive_scan(sum, 0, |a, b| a + b);
+    sum
+}
+
+/// Adds to the counts of each warp where this thread's digit, of which the tile has `own` keys, begins; gives that.
+#[device_fn]
+fn add_starts(own: u32, counts: &mut [[u32; DIGITS]; WARPS]) -> u32 {
+    let thread = thread_idx().x;
+    let start = block_exclusive_scan(own, 0, |a, b| a + b);
     for of_warp in 0..WARPS {
         counts[of_warp][thread] += start;
     }
     barrier();
-    for i in 0..ITEMS {
-        ranks[i] += counts[warp][digits[i] as usize];
+    start
+}
+
+/// Where each key of a tile goes among the keys of the tile, by digit and, of one digit, in order. `digits` are those of the
+/// keys that this thread has: of its warp's keys, one in each run of 32. Of the digit of this thread's number, gives
+/// where its keys begin, and how many there are, which the tiles behind this one learn.
+///
+/// On a GPU keys are counted before, so that others learn it while they are ranked, and no key waits for the one before it:
+/// of each digit the first lane takes places for all. On a CPU, where additions of many threads to one number are slow,
+/// each lane counts those of its digit before it.
+#[device_fn]
+fn rank<const N: usize>(
+    digits: &[u32; N],
+    ranks: &mut [u32; N],
+    counts: &mut [[u32; DIGITS]; WARPS],
+    state: &mut [u32],
+    tile: usize,
+    counted: bool,
+) -> (u32, u32) {
+    let (thread, warp) = (thread_idx().x, warp_id() as usize);
+    if target_is_gpu() {
+        let own = counts_before(digits, counts);
+        if !counted {
+            publish_own(state, tile, thread, own);
+        }
+        let start = add_starts(own, counts);
+        #[unroll]
+        for i in 0..N {
+            let alike = lanes_alike(digits[i]);
+            let ahead = (alike & lanemask_lt()).count_ones();
+            let mut first = 0;
+            if ahead == 0 {
+                let count = &mut counts[warp][digits[i] as usize];
+                first = atomic_add_with(count, alike.count_ones(), Ordering::Relaxed, Scope::Block);
+            }
+            ranks[i] = shuffle_idx(FULL_MASK, first, alike.trailing_zeros(), 32) + ahead;
+        }
+        (start, own)
+    } else {
+        for of_warp in 0..WARPS {
+            counts[of_warp][thread] = 0;
+        }
+        barrier();
+        for i in 0..N {
+            let digit = digits[i] as usize;
+            let alike = lanes_alike(digits[i]);
+            let before = counts[warp][digit];
+            warp_sync(FULL_MASK);
+            let ahead = (alike & lanemask_lt()).count_ones();
+            if ahead == 0 {
+                counts[warp][digit] = before + alike.count_ones();
+            }
+            warp_sync(FULL_MASK);
+            ranks[i] = before + ahead;
+        }
+        barrier();
+        let own = sum_up(counts);
+        if !counted {
+            publish_own(state, tile, thread, own);
+        }
+        let start = add_starts(own, counts);
+        for i in 0..N {
+            ranks[i] += counts[warp][digits[i] as usize];
+        }
+        (start, own)
     }
-    (start, sum)
 }
 
 /// Says how many keys of a value a tile has. The first one says that of all up to its end alone.
@@ -209,7 +274,7 @@ fn digit_starts(counts: &mut [u32]) {
 /// The functions for keys of a type, which has so many digits, and of whose blocks so many are to be on a multiprocessor at
 /// once: of 32 bits more than have all the registers that they like.
 macro_rules! radix {
-    ($($key:ident $places:literal $blocks:tt $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
+    ($($key:ident $items:ident $places:literal $blocks:tt $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
         $pairs:ident;)*) => {$(
         /// Counts the values of the first `places` digits of all keys.
         #[device_fn]
@@ -274,8 +339,8 @@ macro_rules! radix {
             let here = shared!([u32; DIGITS]);
             here[thread] = 0;
             barrier();
-            for i in 0..ITEMS {
-                let at = tile * TILE + i * BLOCK as usize + thread;
+            for i in 0..$items {
+                let at = tile * (BLOCK as usize * $items) + i * BLOCK as usize + thread;
                 if at < x.len() {
                     let count = &mut here[((to_key(x[at]) >> shift) & 255) as usize];
                     atomic_add_with(count, 1, Ordering::Relaxed, Scope::Block);
@@ -298,26 +363,24 @@ macro_rules! radix {
             to_key: F,
             of_key: G,
         ) {
+            assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
             let thread = thread_idx().x;
             let tile = if counted { block_idx().x } else { next_tile(state) };
-            let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
+            let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; BLOCK as usize * $items]));
             let first_of = shared!([u32; DIGITS]);
-            let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
+            let first = tile * (BLOCK as usize * $items) + warp_id() as usize * (32 * $items) + lane_id() as usize;
             let (mut mine, mut digits, mut ranks) =
-                ([$key::MAX; ITEMS], [0u32; ITEMS], [0u32; ITEMS]);
+                ([$key::MAX; $items], [0u32; $items], [0u32; $items]);
             #[unroll]
-            for i in 0..ITEMS {
+            for i in 0..$items {
                 if first + 32 * i < x.len() {
                     mine[i] = to_key(x[first + 32 * i]);
                 }
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
-            let (start, own) = rank(digits, &mut ranks, counts);
-            if !counted {
-                publish_own(state, tile, thread, own);
-            }
+            let (start, own) = rank(&digits, &mut ranks, counts, state, tile, counted);
             #[unroll]
-            for i in 0..ITEMS {
+            for i in 0..$items {
                 memory[ranks[i] as usize] = mine[i];
             }
             // What is subtracted of a rank is added to where the digit's keys of the tile begin.
@@ -328,25 +391,25 @@ macro_rules! radix {
             };
             first_of[thread] = begin.wrapping_sub(start);
             barrier();
-            let there = (x.len() - tile * TILE).min(TILE);
-            if there == TILE {
+            let there = (x.len() - tile * (BLOCK as usize * $items)).min(BLOCK as usize * $items);
+            if there == BLOCK as usize * $items {
                 // All that is read is read before the first is written.
-                let mut to = [0u32; ITEMS];
+                let mut to = [0u32; $items];
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     mine[i] = memory[i * BLOCK as usize + thread];
                 }
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     let at = (i * BLOCK as usize + thread) as u32;
                     to[i] = first_of[((mine[i] >> shift) & 255) as usize].wrapping_add(at);
                 }
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     out[to[i] as usize] = of_key(mine[i]);
                 }
             } else {
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     let at = i * BLOCK as usize + thread;
                     if at < there {
                         let key = memory[at];
@@ -373,16 +436,17 @@ macro_rules! radix {
             counted: bool,
             to_key: F,
         ) {
+            assume(block_dim().x == BLOCK as usize && block_dim().y == 1 && block_dim().z == 1);
             let thread = thread_idx().x;
             let tile = if counted { block_idx().x } else { next_tile(state) };
-            let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; TILE]));
+            let (counts, memory) = (shared!([[u32; DIGITS]; WARPS]), shared!([$key; BLOCK as usize * $items]));
             let first_of = shared!([u32; DIGITS]);
-            let first = tile * TILE + warp_id() as usize * OF_WARP + lane_id() as usize;
+            let first = tile * (BLOCK as usize * $items) + warp_id() as usize * (32 * $items) + lane_id() as usize;
             let (mut mine, mut digits, mut ranks) =
-                ([$key::MAX; ITEMS], [0u32; ITEMS], [0u32; ITEMS]);
-            let (mut beside, mut to) = ([0u32; ITEMS], [0u32; ITEMS]);
+                ([$key::MAX; $items], [0u32; $items], [0u32; $items]);
+            let (mut beside, mut to) = ([0u32; $items], [0u32; $items]);
             #[unroll]
-            for i in 0..ITEMS {
+            for i in 0..$items {
                 let at = first + 32 * i;
                 if at < x.len() && at < values.len() {
                     mine[i] = to_key(x[at]);
@@ -390,12 +454,9 @@ macro_rules! radix {
                 }
                 digits[i] = ((mine[i] >> shift) & 255) as u32;
             }
-            let (start, own) = rank(digits, &mut ranks, counts);
-            if !counted {
-                publish_own(state, tile, thread, own);
-            }
+            let (start, own) = rank(&digits, &mut ranks, counts, state, tile, counted);
             #[unroll]
-            for i in 0..ITEMS {
+            for i in 0..$items {
                 memory[ranks[i] as usize] = mine[i];
             }
             let begin = if counted {
@@ -405,27 +466,27 @@ macro_rules! radix {
             };
             first_of[thread] = begin.wrapping_sub(start);
             barrier();
-            let there = (x.len() - tile * TILE).min(TILE);
+            let there = (x.len() - tile * (BLOCK as usize * $items)).min(BLOCK as usize * $items);
             // All that is read is read before the first is written.
-            if there == TILE {
+            if there == BLOCK as usize * $items {
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     mine[i] = memory[i * BLOCK as usize + thread];
                 }
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     let at = (i * BLOCK as usize + thread) as u32;
                     to[i] = first_of[((mine[i] >> shift) & 255) as usize].wrapping_add(at);
                 }
                 if !is_last {
                     #[unroll]
-                    for i in 0..ITEMS {
+                    for i in 0..$items {
                         out[to[i] as usize] = mine[i];
                     }
                 }
             } else {
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     let at = i * BLOCK as usize + thread;
                     if at < there {
                         let key = memory[at];
@@ -438,22 +499,22 @@ macro_rules! radix {
             }
             barrier();
             #[unroll]
-            for i in 0..ITEMS {
+            for i in 0..$items {
                 memory[ranks[i] as usize] = beside[i] as $key;
             }
             barrier();
-            if there == TILE {
+            if there == BLOCK as usize * $items {
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     mine[i] = memory[i * BLOCK as usize + thread];
                 }
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     values_out[to[i] as usize] = mine[i] as u32;
                 }
             } else {
                 #[unroll]
-                for i in 0..ITEMS {
+                for i in 0..$items {
                     let at = i * BLOCK as usize + thread;
                     if at < there {
                         values_out[to[i] as usize] = memory[at] as u32;
@@ -501,6 +562,7 @@ macro_rules! radix {
         }
 
         impl RadixKey for $key {
+            const TILE: usize = BLOCK as usize * $items;
             fn count_tiles() -> Result<&'static Kernel> {
                 $tiles.as_kernel()
             }
@@ -514,8 +576,8 @@ macro_rules! radix {
     )*};
 }
 radix! {
-    u32 4 4 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
-    u64 8 2 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
+    u32 ITEMS_U32 4 3 count_u32 count_tile_u32 sweep_u32 sweep_pairs_u32 tiles_u32 keys_u32 pairs_u32;
+    u64 ITEMS_U64 8 2 count_u64 count_tile_u64 sweep_u64 sweep_pairs_u64 tiles_u64 keys_u64 pairs_u64;
 }
 
 /// Where keys go in the pass of a digit.
@@ -538,7 +600,7 @@ struct Sort<'a> {
 impl<'a> Sort<'a> {
     /// Of so many bits of keys.
     fn new<T: SortElement>(jit: &'a Jit, x: &Part<T>, bits: u32) -> Result<Self> {
-        let tiles = x.len().div_ceil(TILE) as u32;
+        let tiles = x.len().div_ceil(T::Key::TILE) as u32;
         let all = match jit.target() {
             Target::Ptx(_) | Target::Custom(_) => Some(Arc::new(all_starts(jit, x, bits, tiles)?)),
             _ => None,
