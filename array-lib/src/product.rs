@@ -199,8 +199,7 @@ fn put_quads<T: Num>(
     a_tile: &mut [[T; PADDED]; DEPTH],
     b_tile: &mut [[T; TILE]; DEPTH],
     thread: usize,
-    left: &[T; QUAD],
-    right: &[T; QUAD],
+    (left, right): ([T; QUAD], [T; QUAD]),
 ) {
     #[unroll]
     for i in 0..QUAD {
@@ -214,26 +213,6 @@ fn put_quads<T: Num>(
 fn part_of(thread: usize) -> (usize, usize) {
     let (warp, lane) = (thread / 32, thread % 32);
     (warp / 2 * 4 + lane / 8, warp % 2 * 8 + lane % 8)
-}
-
-/// [`add_products`], where what is multiplied next is read before: a block that has a multiprocessor with one other has
-/// registers for both, and none but 128 (`benches/RESULTS.md`).
-#[device_fn]
-fn add_products_ahead<T: Num>(
-    a_tile: &[[T; PADDED]; DEPTH],
-    b_tile: &[[T; TILE]; DEPTH],
-    own: (usize, usize),
-    sums: &mut [[T; OWN]; OWN],
-) {
-    let (mut a_next, mut b_next) = parts_at(&a_tile[0], &b_tile[0], own);
-    #[unroll]
-    for depth in 0..DEPTH {
-        let (a_part, b_part) = (a_next, b_next);
-        if depth + 1 < DEPTH {
-            (a_next, b_next) = parts_at(&a_tile[depth + 1], &b_tile[depth + 1], own);
-        }
-        add_outer(&a_part, &b_part, sums);
-    }
 }
 
 /// Stores the sums of a thread, of a product of so many rows and quads in a row whose first row is this one of all.
@@ -265,6 +244,25 @@ fn store_quads<T: Num>(
     }
 }
 
+/// What a thread brings of a part of both matrices, from its first quads on; `k` and `columns` count quads. Behind the last
+/// part there are zeros, which change no sum.
+#[device_fn]
+fn bring<T: Num>(
+    (a, b): (&[[T; QUAD]], &[[T; QUAD]]),
+    part: usize,
+    (a_from, b_from): (usize, usize),
+    (a_quad, b_depth): (usize, usize),
+    (has_row, has_column): (bool, bool),
+    (columns, k): (usize, usize),
+) -> ([T; QUAD], [T; QUAD]) {
+    let (quad, depth) = (part * (DEPTH / QUAD), part * DEPTH);
+    let is_there = has_column && depth + b_depth < k * QUAD;
+    (
+        quad_of(a, a_from + quad, has_row && quad + a_quad < k),
+        quad_of(b, b_from + depth * columns, is_there),
+    )
+}
+
 /// [`multiply`] of matrices whose rows are whole quads: `k` and `columns` count these.
 #[kernel(launch_bounds(256, 2))]
 fn multiply_quads<T: Num>(
@@ -285,38 +283,44 @@ fn multiply_quads<T: Num>(
     let a_from = (pair * rows + first_row + a_row) * k + a_quad;
     let b_from = (pair * k * QUAD + b_depth) * columns + first_quad + b_quad;
     let (has_row, has_column) = (first_row + a_row < rows, first_quad + b_quad < columns);
-    let (row, column) = part_of(thread);
+    let own = part_of(thread);
     let mut sums = [[T::ZERO; OWN]; OWN];
-    let left = quad_of(a, a_from, has_row && a_quad < k);
-    let right = quad_of(b, b_from, has_column && b_depth < k * QUAD);
-    put_quads(&mut a_tile[0], &mut b_tile[0], thread, &left, &right);
+    let (from, at) = ((a_from, b_from), (a_quad, b_depth));
+    let (has, extents) = ((has_row, has_column), (columns, k));
+    let first = bring((a, b), 0, from, at, has, extents);
+    put_quads(&mut a_tile[0], &mut b_tile[0], thread, first);
     barrier();
     let tiles = (k * QUAD).div_ceil(DEPTH);
+    let (mut a_next, mut b_next) = parts_at(&a_tile[0][0], &b_tile[0][0], own);
     let mut tile = 0;
     while tile < tiles {
-        let here = tile % 2;
-        tile += 1;
-        let (next_quad, next_depth) = (tile * (DEPTH / QUAD), tile * DEPTH);
-        // Behind the last part there are zeros, which nobody reads.
-        let left = quad_of(a, a_from + next_quad, has_row && next_quad + a_quad < k);
-        let is_there = has_column && next_depth + b_depth < k * QUAD;
-        let right = quad_of(b, b_from + next_depth * columns, is_there);
-        add_products_ahead(&a_tile[here], &b_tile[here], (row, column), &mut sums);
-        let there = 1 - here;
-        put_quads(
-            &mut a_tile[there],
-            &mut b_tile[there],
-            thread,
-            &left,
-            &right,
-        );
-        barrier();
+        // Both parts of shared memory in turn: where each lies is known then.
+        #[unroll]
+        for here in 0..2 {
+            let there = 1 - here;
+            tile += 1;
+            let brought = bring((a, b), tile, from, at, has, extents);
+            #[unroll]
+            for depth in 0..DEPTH {
+                // What is multiplied next is read before, also behind the barrier.
+                let (a_part, b_part) = (a_next, b_next);
+                if depth + 1 < DEPTH {
+                    let next = depth + 1;
+                    (a_next, b_next) = parts_at(&a_tile[here][next], &b_tile[here][next], own);
+                } else {
+                    put_quads(&mut a_tile[there], &mut b_tile[there], thread, brought);
+                    barrier();
+                    (a_next, b_next) = parts_at(&a_tile[there][0], &b_tile[there][0], own);
+                }
+                add_outer(&a_part, &b_part, &mut sums);
+            }
+        }
     }
     store_quads(
         out,
         &sums,
         (first_row, first_quad),
-        (row, column),
+        own,
         (rows, columns, pair * rows),
     );
 }
