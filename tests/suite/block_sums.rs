@@ -133,8 +133,9 @@ fn again(x: &mut [u32], rounds: u32) {
 }
 
 fn sums_follow_each_other_in_the_same_memory(jit: &Jit) -> Outcome {
-    for n in [64, 70, 256] {
-        let (blocks, rounds) = (3, 5);
+    // Blocks of each size go over their values by different warps.
+    for n in [64, 70, 95, 161, 256, 511] {
+        let (blocks, rounds) = (6, 3);
         let mut want: Vec<u32> = (0..blocks * n).map(noise).collect();
         let mut x = jit.upload(&want)?;
         jit.launch(&again, blocks as u32, n as u32, args!(&mut x, rounds))?;

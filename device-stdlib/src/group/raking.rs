@@ -29,12 +29,11 @@ use kiln_jit_core::value::DeviceType;
 use kiln_kernel_macro::device_fn;
 
 use super::collectives::{
-    block_exclusive_scan, block_inclusive_scan, lanes_here, rank_here, scan_dense, threads,
-    warp_here,
+    block_exclusive_scan, block_inclusive_scan, rank_here, scan_dense, threads, warp_here,
 };
 use super::lanes::LaneGroup;
 use crate::plain::memory::barrier;
-use crate::plain::warp::{lane_id, shuffle_up};
+use crate::plain::warp::{lane_id, shuffle_up, warp_sync};
 
 /// How many bytes an element of a slice has.
 fn bytes_of_element<T: DeviceType>(x: &[T]) -> usize {
@@ -53,83 +52,225 @@ impl Callable for bytes_of_element {
     }
 }
 
-/// Up to how many values, and how many bytes of them, a lane takes one after the other. With twice as many an H200 took longer
-/// than by a round of each warp (benches/RESULTS.md, 2026-11-30).
-const SEGMENT: usize = 8;
-const SEGMENT_BYTES: usize = 64;
+/// Up to how many values, and how many bytes of them, a lane keeps between its two ways over them. More are read again: of a
+/// multiprocessor's registers 32 are for each of its 2,048 threads.
+const KEPT: usize = 17;
+const KEPT_BYTES: usize = 80;
 
-/// Whether one warp goes over the values of a block; in blocks of one warp there are no others to be spared.
+/// How many values a lane takes one after the other. The number is odd, so that what lanes read at once lies in different banks
+/// of shared memory.
 #[device_fn]
-fn is_raked(size: usize, bytes: usize) -> bool {
-    let segment = size.div_ceil(32);
-    size > 32 && segment <= SEGMENT && segment * bytes <= SEGMENT_BYTES
+fn share_of(size: usize) -> usize {
+    size.div_ceil(32) | 1
 }
 
-/// As a power of two how many values lie in all banks of shared memory, 128 bytes. 0 of blocks with part of a warp, whose
-/// values lie as they come.
+/// Where this lane's share begins; of lanes that have no whole one, where the last one does.
+///
+/// The number is taken out of an array, of which nothing is known before LLVM has done away with it: so bounds are compared where
+/// they are, which of a block of known size is nothing, and are not asked for all lanes at the kernel's start, before the size
+/// is known.
 #[device_fn]
-fn row(size: usize, bytes: usize) -> u32 {
-    if size % 32 != 0 {
-        0
-    } else if bytes <= 4 {
-        5
-    } else if bytes <= 8 {
-        4
+fn begin_of_share(size: usize) -> usize {
+    let values = share_of(size);
+    let begin = [(lane_id() as usize * values).min(size - values)];
+    begin[lane_id() as usize / 32]
+}
+
+/// What the shares before this lane's come to, of which it combines its own to `sum`; of the first lane something else. All
+/// lanes of the warp come here. Those that have no whole share combine nothing.
+#[device_fn]
+fn before_share<T: DeviceType, F: Fn(T, T) -> T>(sum: T, whole: usize, op: F) -> T {
+    let lanes = LaneGroup::of_first(32);
+    let rank = if (lane_id() as usize) < whole {
+        lane_id()
     } else {
-        3
-    }
-}
-
-/// Where the value of a thread lies. Rows of `2^row` values are each in an order of its own, so that values of threads side by
-/// side are in different banks, and so are those a segment apart.
-#[device_fn]
-fn place(thread: usize, row: u32) -> usize {
-    thread ^ (thread >> row & ((1 << row) - 1))
-}
-
-/// The threads whose values a lane takes: from the first to before the second.
-#[device_fn]
-fn segment(size: usize) -> (usize, usize) {
-    let values = size.div_ceil(32);
-    let first = lane_id() as usize * values;
-    (first, (first + values).min(size))
-}
-
-/// The values of this lane's segment, read before any of them is written; of a lane without one, and beyond, `other`.
-#[device_fn]
-#[inline(always)]
-fn taken<T: DeviceType>(memory: &[T], size: usize, row: u32, other: T) -> [T; SEGMENT] {
-    let (first, end) = segment(size);
-    let mut values = [other; SEGMENT];
-    #[unroll]
-    for i in 0..SEGMENT {
-        if first + i < end {
-            values[i] = memory[place(first + i, row)];
-        }
-    }
-    values
-}
-
-/// What the values before this lane's segment come to; of the first lane something else. All lanes of the first warp come here.
-#[device_fn]
-fn before_segment<T: DeviceType, F: Fn(T, T) -> T>(values: [T; SEGMENT], size: usize, op: F) -> T {
-    let (first, end) = segment(size);
-    let lanes = LaneGroup::of_first(lanes_here());
-    let mut sum = values[0];
-    #[unroll]
-    for i in 1..SEGMENT {
-        if first + i < end {
-            sum = op(sum, values[i]);
-        }
-    }
-    // Lanes behind the last value combine nothing.
-    let rank = if first < end { lane_id() } else { 0 };
+        0
+    };
     let up_to = scan_dense(lanes, rank, sum, |a, b| op(a, b));
     shuffle_up(lanes.members, up_to, 1, 32)
 }
 
-/// [`block_inclusive_scan()`](super::block_inclusive_scan()) in memory of the kernel's, in less time for up to 256
-/// threads, of values of 16 bytes for up to 128, and the same for more (CUB `BlockScan::InclusiveScan` with its `TempStorage`).
+/// What a lane begins with where each thread gets what is before it.
+#[device_fn]
+fn begun<T: DeviceType, F: Fn(T, T) -> T>(first: T, before: T, is_exclusive: bool, op: F) -> T {
+    if !is_exclusive {
+        before
+    } else if lane_id() == 0 {
+        first
+    } else {
+        op(first, before)
+    }
+}
+
+/// Puts what there is up to a value, or before it, in its place, and gives what there is up to it. Before a value that is alone
+/// there is none.
+#[device_fn]
+fn put<T: DeviceType, F: Fn(T, T) -> T>(
+    at: &mut T,
+    sum: T,
+    value: T,
+    is_exclusive: bool,
+    is_alone: bool,
+    op: F,
+) -> T {
+    let mut next = value;
+    if !is_alone {
+        next = op(sum, value);
+    }
+    *at = if is_exclusive { sum } else { next };
+    next
+}
+
+/// The values of a share of at most [`KEPT`], and `beyond` behind them.
+#[device_fn]
+#[inline(always)]
+fn kept_of<T: DeviceType>(share: &[T], beyond: T) -> [T; KEPT] {
+    let (values, last) = (share.len(), share.len() - 1);
+    let mut kept = [beyond; KEPT];
+    #[unroll]
+    for i in 0..KEPT {
+        if i < values {
+            kept[i] = share[i.min(last)];
+        }
+    }
+    kept
+}
+
+/// Goes over the values of a block by one warp, whose lanes keep theirs.
+///
+/// The last lane that has values may have the end of a share; what it and those behind it bring together before is nobody's.
+#[device_fn]
+fn rake_kept<T: DeviceType, F: Fn(T, T) -> T>(
+    memory: &mut [T],
+    first: T,
+    is_exclusive: bool,
+    op: F,
+) {
+    let size = threads();
+    let (values, lane) = (share_of(size), lane_id() as usize);
+    let whole = size / values;
+    // Of a whole share those that the last one does not have.
+    let most = values - (size - whole * values);
+    let from = begin_of_share(size);
+    let share = &mut memory[from..from + values];
+    // So that an index is in bounds whatever the number of values is.
+    let last = share.len() - 1;
+    let kept = kept_of(share, first);
+    let mut sum = kept[0];
+    #[unroll]
+    for i in 1..KEPT {
+        if i < values {
+            sum = op(sum, kept[i]);
+        }
+    }
+    let before = before_share(sum, whole, |a, b| op(a, b));
+    // Lanes have read what those before them write.
+    warp_sync(0xFFFF_FFFF);
+    sum = begun(first, before, is_exclusive, |a, b| op(a, b));
+    if lane < whole {
+        #[unroll]
+        for i in 0..KEPT {
+            if i < values && i < most {
+                let is_alone = i == 0 && !is_exclusive && lane == 0;
+                sum = put(
+                    &mut share[i.min(last)],
+                    sum,
+                    kept[i],
+                    is_exclusive,
+                    is_alone,
+                    |a, b| op(a, b),
+                );
+            }
+        }
+    }
+    if lane <= whole {
+        #[unroll]
+        for i in 1..KEPT {
+            if i < values && i >= most {
+                sum = put(
+                    &mut share[i.min(last)],
+                    sum,
+                    kept[i],
+                    is_exclusive,
+                    false,
+                    |a, b| op(a, b),
+                );
+            }
+        }
+    }
+}
+
+/// Goes over the values of a block by one warp, whose lanes read theirs twice. The rest is as in [`rake_kept()`].
+#[device_fn]
+fn rake_twice<T: DeviceType, F: Fn(T, T) -> T>(
+    memory: &mut [T],
+    first: T,
+    is_exclusive: bool,
+    op: F,
+) {
+    let size = threads();
+    let (values, lane) = (share_of(size), lane_id() as usize);
+    let whole = size / values;
+    let most = values - (size - whole * values);
+    let from = begin_of_share(size);
+    let mut sum = first;
+    if lane < whole {
+        let share = &memory[from..from + values];
+        sum = share[0];
+        for i in 1..share.len() {
+            sum = op(sum, share[i]);
+        }
+    }
+    let before = before_share(sum, whole, |a, b| op(a, b));
+    sum = begun(first, before, is_exclusive, |a, b| op(a, b));
+    if lane < whole {
+        let share = &mut memory[from..from + most];
+        let (own, is_alone) = (share[0], !is_exclusive && lane == 0);
+        sum = put(&mut share[0], sum, own, is_exclusive, is_alone, |a, b| {
+            op(a, b)
+        });
+        for i in 1..share.len() {
+            let own = share[i];
+            sum = put(&mut share[i], sum, own, is_exclusive, false, |a, b| {
+                op(a, b)
+            });
+        }
+    }
+    if lane <= whole {
+        let share = &mut memory[from + most..from + values];
+        for at in share {
+            sum = put(at, sum, *at, is_exclusive, false, |a, b| op(a, b));
+        }
+    }
+}
+
+/// Running sums of the values of all threads, of more than one warp, in memory.
+#[device_fn]
+fn raked<T: DeviceType, F: Fn(T, T) -> T>(
+    value: T,
+    first: T,
+    memory: &mut [T],
+    is_exclusive: bool,
+    op: F,
+) -> T {
+    let (size, own) = (threads(), rank_here());
+    // Nobody else has come to it since this thread has read it.
+    memory[own] = value;
+    barrier();
+    if warp_here() == 0 {
+        let values = share_of(size);
+        if values <= KEPT && values * bytes_of_element(memory) <= KEPT_BYTES {
+            rake_kept(memory, first, is_exclusive, |a, b| op(a, b));
+        } else {
+            rake_twice(memory, first, is_exclusive, |a, b| op(a, b));
+        }
+    }
+    barrier();
+    memory[own]
+}
+
+/// [`block_inclusive_scan()`](super::block_inclusive_scan()) in memory of the kernel's, with fewer instructions and shuffles (CUB
+/// `BlockScan::InclusiveScan` with its `TempStorage`).
 ///
 /// `memory` is shared memory for a value of each thread: too little ends the threads with an error. Calls one after the other
 /// may have the same; between another use of it and a call is a barrier. All threads of the block come here, none of which has
@@ -145,31 +286,8 @@ pub fn block_inclusive_scan_in<T: DeviceType, F: Fn(T, T) -> T>(
         memory.len() >= size,
         "a block's running sums take memory for a value of each thread"
     );
-    let bytes = bytes_of_element(memory);
-    if is_raked(size, bytes) {
-        let (own, row) = (rank_here(), row(size, bytes));
-        // Nobody else has come to it since this thread has read it.
-        memory[place(own, row)] = value;
-        barrier();
-        if warp_here() == 0 {
-            let values = taken(memory, size, row, value);
-            let before = before_segment(values, size, |a, b| op(a, b));
-            let (first, end) = segment(size);
-            let mut sum = values[0];
-            if 0 < first && first < end {
-                sum = op(before, sum);
-                memory[place(first, row)] = sum;
-            }
-            #[unroll]
-            for i in 1..SEGMENT {
-                if first + i < end {
-                    sum = op(sum, values[i]);
-                    memory[place(first + i, row)] = sum;
-                }
-            }
-        }
-        barrier();
-        memory[place(own, row)]
+    if size > 32 {
+        raked(value, value, memory, false, |a, b| op(a, b))
     } else {
         block_inclusive_scan(value, |a, b| op(a, b))
     }
@@ -189,30 +307,8 @@ pub fn block_exclusive_scan_in<T: DeviceType, F: Fn(T, T) -> T>(
         memory.len() >= size,
         "a block's running sums take memory for a value of each thread"
     );
-    let bytes = bytes_of_element(memory);
-    if is_raked(size, bytes) {
-        let (own, row) = (rank_here(), row(size, bytes));
-        // Nobody else has come to it since this thread has read it.
-        memory[place(own, row)] = value;
-        barrier();
-        if warp_here() == 0 {
-            let values = taken(memory, size, row, value);
-            let before = before_segment(values, size, |a, b| op(a, b));
-            let (begin, end) = segment(size);
-            let mut sum = first;
-            if 0 < begin && begin < end {
-                sum = op(first, before);
-            }
-            #[unroll]
-            for i in 0..SEGMENT {
-                if begin + i < end {
-                    memory[place(begin + i, row)] = sum;
-                    sum = op(sum, values[i]);
-                }
-            }
-        }
-        barrier();
-        memory[place(own, row)]
+    if size > 32 {
+        raked(value, first, memory, true, |a, b| op(a, b))
     } else {
         block_exclusive_scan(value, first, |a, b| op(a, b))
     }
