@@ -48,7 +48,7 @@ fn found<R>(
     let count = |word: &str| ptx.matches(word).count();
     assert_eq!(count(".entry"), 1, "{ptx}");
     Ok(Found {
-        roots: count("sqrt.rn"),
+        roots: count("rsqrt.approx.ftz.f32 r"),
         shuffles: count("shfl.sync"),
         faults: ptx.contains("kiln_fault"),
     })

@@ -533,7 +533,7 @@ fn intrinsics_become_llvm_calls_inline_ptx_or_a_detour_through_f32() {
     b.store(ptr, root);
     m.functions.push(b.f);
     let ptx = assemble_everywhere(&m);
-    assert_has(&ptx, &["shfl.sync.down.b32", "sqrt.rn.f32"]);
+    assert_has(&ptx, &["shfl.sync.down.b32", "rsqrt.approx.ftz.f32 r"]);
 }
 
 #[test]

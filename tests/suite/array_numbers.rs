@@ -15,6 +15,7 @@ chapter![
     compensated_sums,
     softmax_of_any_size,
     expressions_explain_themselves,
+    roots_beside_each_other,
     parts_that_are_used_twice,
     kernels_are_named_by_expressions,
     more_elements_than_indices,
@@ -209,6 +210,73 @@ fn expressions_explain_themselves(jit: &Jit) -> Outcome {
     Ok(())
 }
 
+/// Roots of numbers side by side, which a thread of a GPU has by one question: each of those that take another way, alone among
+/// others and beside each other, has the root that the host gives.
+fn roots_beside_each_other(jit: &Jit) -> Outcome {
+    let jit = super::exact(jit);
+    let arrays = Arrays::new(&jit);
+    // Zeros, denormals, those around 2^-101 and around the largest, infinities, and what has no root.
+    let seldom = [
+        0,
+        0x8000_0000,
+        1,
+        0x8000_0001,
+        0x007f_ffff,
+        0x0080_0000,
+        0x0cff_ffff,
+        0x0d00_0000,
+        0x0d00_0001,
+        0x7f7f_ffff,
+        0x7f80_0000,
+        0xff80_0000,
+        0x7fc0_0000,
+        0xbf80_0000,
+        0x8d00_0000u32,
+    ]
+    .map(f32::from_bits);
+    let mut numbers: Vec<f32> = Vec::new();
+    for odd in seldom {
+        for place in 0..8u32 {
+            let usual = |i: u32| f32::from_bits(0x3000_0000 + i * 0x0123_4567 + place * 7919);
+            numbers.extend((0..8).map(|i| if i == place { odd } else { usual(i) }));
+        }
+    }
+    numbers.extend(seldom);
+    let further = (0..2048u32).map(|i| f32::from_bits(i.wrapping_mul(0x0020_0bad)));
+    numbers.extend(further);
+    let root_of = |x: f32| match x.sqrt() {
+        root if root.is_nan() => f32::NAN.to_bits(),
+        root => root.to_bits(),
+    };
+    let bits = |roots: Vec<f32>| -> Vec<u32> {
+        let bits = |x: f32| {
+            if x.is_nan() {
+                f32::NAN.to_bits()
+            } else {
+                x.to_bits()
+            }
+        };
+        roots.into_iter().map(bits).collect()
+    };
+    let x = arrays.vector(numbers.clone())?;
+    let once: Vec<u32> = numbers.iter().map(|x| root_of(*x)).collect();
+    assert_eq!(bits(x.sqrt().eval()?.to_vec()?), once);
+    // Roots of roots have a question of their own.
+    let twice: Vec<u32> = numbers.iter().map(|x| root_of(x.sqrt() * -*x)).collect();
+    assert_eq!(bits((x.sqrt() * -&x).sqrt().eval()?.to_vec()?), twice);
+    let halves: Vec<bf16> = numbers.iter().map(|x| bf16::from_f32(*x)).collect();
+    let rounded = |x: &bf16| bf16::from_f32(x.to_f32().sqrt());
+    let of_halves = arrays.vector(halves.clone())?.sqrt().eval()?.to_vec()?;
+    for (x, root) in halves.iter().zip(of_halves) {
+        let wanted = rounded(x);
+        assert!(
+            wanted.to_bits() == root.to_bits() || wanted.is_nan() && root.is_nan(),
+            "{x}: {root}, {wanted}"
+        );
+    }
+    Ok(())
+}
+
 /// The numbers of a part that an expression uses several times are one parameter each, whatever they are; those of
 /// other parts are their own, though they are equal.
 fn parts_that_are_used_twice(jit: &Jit) -> Outcome {
@@ -234,7 +302,7 @@ fn parts_that_are_used_twice(jit: &Jit) -> Outcome {
     let part = (2.0 * &x + 1.0).sqrt();
     let roots = |expr: &Expr<f32>| -> kiln::Result<usize> {
         let inspection = expr.inspect()?;
-        Ok(inspection.ptx()?.matches("sqrt.rn.f32").count())
+        Ok(inspection.ptx()?.matches("rsqrt.approx.ftz.f32 r").count())
     };
     let (once, several) = (roots(&part)?, roots(&(&part * &part + &part + 1.0))?);
     assert!(once > 0 && several == once, "{once}, {several}");

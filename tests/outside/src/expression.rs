@@ -143,7 +143,7 @@ mod tests {
         let jit = ptx(Hook::new("none"));
         let (x, mut out) = (jit.zeros::<f32>(1)?, jit.zeros::<f32>(1)?);
         let inspected = jit.inspect(&kernel, args!(&mut out, 2.0f32, &x, &x))?;
-        assert!(inspected.ptx()?.contains("sqrt.rn.f32"));
+        assert!(inspected.ptx()?.contains("rsqrt.approx.ftz.f32 r"));
         Ok(())
     }
 

@@ -15,6 +15,7 @@
 //! | `cold` | blocks in which a thread ends go last |
 //! | `placeless` | addresses that LLVM's inference of address spaces forgets |
 //! | `recomputed` | addresses that are computed again behind barriers |
+//! | `roots` | square roots of `f32`, several by one question |
 //! | `summed` | sums that are computed before barriers, as their summands are |
 //! | `line_info` | source lines in PTX |
 //! | `ptxas` | what `ptxas` makes wrong or slow of right PTX, written in another way |
@@ -38,6 +39,7 @@ mod placeless;
 pub(crate) mod ptx;
 mod ptxas;
 mod recomputed;
+mod roots;
 mod summed;
 mod types;
 

@@ -21,6 +21,7 @@ use super::lower::{DYNAMIC_SHARED, FAULT_FUNCTION};
 use super::nvptx::PTX_KERNEL;
 use super::ptxas;
 use super::recomputed::{WORTH, recompute};
+use super::roots;
 use super::summed::{self, Held, sum_early};
 use super::types::space_number;
 use crate::admitted::{Admitted, Float};
@@ -128,6 +129,7 @@ impl BackEnd for PtxBackEnd {
         kernel.prepare_emission()?;
         recompute(kernel.job.context, module, WORTH)?;
         sum_early(kernel.job.context, module, (summed::WORTH, Held::ByPtx))?;
+        roots::write_together(kernel.job.context, module)?;
         cold::move_to_end(module);
         let text = match reduced {
             None => kernel.machine.emit_assembly(session, module)?,
