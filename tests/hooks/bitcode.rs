@@ -31,6 +31,26 @@ kiln::intrinsic! {
     fn noted(x: u32, place: &mut u32) -> u32 = row("test.noted", first)
         .with_cells(&[Cell::function(Family::PTX, None, "noted")])
         .with_effects(Effects::Memory);
+
+    /// The half.
+    fn halved(x: f32) -> f32 {
+        0.5 * x
+    } = row("test.halved").with_cells(&[Cell::function(Family::PTX, None, "halved")]);
+
+    /// The sine.
+    fn sine(x: f32) -> f32 {
+        x.sin()
+    } = row("test.sine").with_cells(&[Cell::function(Family::PTX, None, "__nv_sinf")]);
+
+    /// The square root.
+    fn root(x: f32) -> f32 {
+        x.sqrt()
+    } = row("test.root").with_cells(&[Cell::function(Family::PTX, None, "__nv_sqrtf")]);
+
+    /// The quotient, or nearly so.
+    fn quotient(x: f32, y: f32) -> f32 {
+        x / y
+    } = row("test.quotient").with_cells(&[Cell::function(Family::PTX, None, "__nv_fast_fdividef")]);
 }
 
 #[kernel]
@@ -189,4 +209,162 @@ fn what_does_not_fit_is_said() {
         two.contains("calls `mixed`, which another row has with other types"),
         "{two}"
     );
+}
+
+/// A function that asks NVVM what it is compiled for, as many of libdevice do.
+const ASKS: &str = r#"
+target triple = "nvptx64-nvidia-cuda"
+@arch = private unnamed_addr constant [12 x i8] c"__CUDA_ARCH\00"
+@flush = private unnamed_addr addrspace(4) constant [11 x i8] c"__CUDA_FTZ\00"
+@root = private unnamed_addr constant [17 x i8] c"__CUDA_PREC_SQRT\00"
+@other = private unnamed_addr constant [6 x i8] c"other\00"
+declare i32 @__nvvm_reflect(ptr)
+define i32 @mixed(i32 %x, i32 %y) noinline {
+  %arch = call i32 @__nvvm_reflect(ptr @arch)
+  %flush = call i32 @__nvvm_reflect(ptr addrspacecast (ptr addrspace(4) @flush to ptr))
+  %other = call i32 @__nvvm_reflect(ptr @other)
+  %root = call i32 @__nvvm_reflect(ptr @root)
+  %a = mul i32 %flush, 100000
+  %b = mul i32 %other, 10000000
+  %c = add i32 %a, %b
+  %d = add i32 %c, %arch
+  %e = mul i32 %root, 1000000
+  %f = add i32 %d, %e
+  %g = xor i32 %f, %x
+  ret i32 %g
+}
+"#;
+
+#[kernel(fast(flush))]
+fn mix_flushed(x: &mut [u32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] = mixed(x[i], 7);
+    }
+}
+
+#[test]
+fn what_functions_ask_nvvm_is_answered() -> Result<()> {
+    let hook = || kiln::hooks::link_bitcode("asking", bitcode(ASKS));
+    let jit = for_gpu(kiln::hooks::standard().with(hook()));
+    let Target::Ptx(target) = jit.target() else {
+        panic!("it is for a GPU");
+    };
+    let kept = 1_000_000 + 10 * target.sm;
+    for (ptx, answer) in [
+        (ptx_of(&mix, hook())?, kept),
+        (ptx_of(&mix_flushed, hook())?, 100_000 + kept),
+    ] {
+        let said = ptx.lines().any(|line| {
+            line.trim().starts_with("xor.b32") && line.ends_with(&format!(", {answer};"))
+        });
+        assert!(said, "{answer}: {ptx}");
+        assert!(!ptx.contains("nvvm_reflect"), "{ptx}");
+    }
+    Ok(())
+}
+
+#[test]
+fn what_is_no_constant_cannot_be_asked_of_nvvm() {
+    let asks = "declare i32 @__nvvm_reflect(ptr) \
+        define i32 @mixed(i32 %x, i32 %y) { \
+          %at = inttoptr i32 %x to ptr \
+          %a = call i32 @__nvvm_reflect(ptr %at) \
+          ret i32 %a \
+        }";
+    let hook = kiln::hooks::link_bitcode("asking", bitcode(asks));
+    let error = ptx_of(&mix, hook).expect_err("nobody knows").to_string();
+    assert!(
+        error.contains(
+            "bitcode `asking`: asks `__nvvm_reflect` by something else than a constant text"
+        ),
+        "{error}"
+    );
+}
+
+#[kernel]
+fn halve(x: &mut [f32]) {
+    x[0] = halved(x[0]);
+}
+
+#[kernel(fast(flush))]
+fn halve_flushed(x: &mut [f32]) {
+    x[0] = halved(x[0]);
+}
+
+/// The PTX of a kernel of floats.
+fn ptx_of_floats(kernel: &impl kiln::core::front::AsKernel, hook: Hook) -> Result<String> {
+    let jit = for_gpu(kiln::hooks::standard().with(hook));
+    let inspection = jit.inspect(kernel, args!(&mut jit.zeros::<f32>(4)?))?;
+    Ok(inspection.ptx()?.to_owned())
+}
+
+/// Functions that say how they flush, and one that does not, flush as the kernel does.
+#[test]
+fn functions_flush_as_the_kernel_does() -> Result<()> {
+    const HALVED: &str = "define float @halved(float %x) noinline { \
+        %a = fmul float %x, 5.0e-01 ret float %a }";
+    const FLUSHED: &str = "define float @halved(float %x) noinline \
+        \"denormal-fp-math-f32\"=\"preserve-sign,preserve-sign\" { \
+        %a = fmul float %x, 5.0e-01 ret float %a }";
+    const ALL_FLUSHED: &str = "define float @halved(float %x) noinline \
+        \"denormal-fp-math\"=\"preserve-sign,preserve-sign\" { \
+        %a = fmul float %x, 5.0e-01 ret float %a }";
+    const KEPT: &str = "define float @halved(float %x) noinline \
+        \"denormal-fp-math-f32\"=\"ieee,ieee\" { \
+        %a = fmul float %x, 5.0e-01 ret float %a }";
+    for text in [HALVED, FLUSHED, ALL_FLUSHED, KEPT] {
+        let hook = || kiln::hooks::link_bitcode("halving", bitcode(text));
+        let (kept, flushed) = (
+            ptx_of_floats(&halve, hook())?,
+            ptx_of_floats(&halve_flushed, hook())?,
+        );
+        assert!(kept.contains("mul.rn.f32"), "{text}: {kept}");
+        assert!(flushed.contains("mul.rn.ftz.f32"), "{text}: {flushed}");
+    }
+    Ok(())
+}
+
+#[kernel]
+fn by_libdevice(x: &mut [f32]) {
+    x[0] = quotient(sine(x[0]), root(x[1]));
+}
+
+#[kernel(fast(flush))]
+fn by_libdevice_flushed(x: &mut [f32]) {
+    x[0] = quotient(sine(x[0]), root(x[1]));
+}
+
+/// The libdevice of the nvcc that is on the path.
+fn libdevice() -> Option<Vec<u8>> {
+    let path = std::env::var_os("PATH")?;
+    let files = std::env::split_paths(&path)
+        .filter(|folder| folder.join("nvcc").is_file())
+        .map(|folder| folder.join("../nvvm/libdevice/libdevice.10.bc"));
+    files.into_iter().find_map(|file| std::fs::read(file).ok())
+}
+
+#[test]
+fn libdevice_is_linked() -> Result<()> {
+    let Some(libdevice) = libdevice() else {
+        println!("no libdevice beside an nvcc: nothing is linked");
+        return Ok(());
+    };
+    let hook = || {
+        let hook = kiln::hooks::link_bitcode("libdevice", libdevice.clone());
+        // The product of 64 bits by which the sine of a large number is reduced.
+        hook.vouches_for_assembly(|template, _| template.contains("mad.lo.cc.u32"))
+    };
+    for (ptx, flush) in [
+        (ptx_of_floats(&by_libdevice, hook())?, ""),
+        (ptx_of_floats(&by_libdevice_flushed, hook())?, ".ftz"),
+    ] {
+        for said in ["div.approx", "sqrt.rn"] {
+            assert!(ptx.contains(&format!("{said}{flush}.f32")), "{ptx}");
+        }
+        assert!(ptx.contains("mad.lo.cc.u32"), "{ptx}");
+        assert!(!ptx.contains("nvvm_reflect"), "{ptx}");
+        assert!(!ptx.contains(".extern .func"), "{ptx}");
+    }
+    Ok(())
 }

@@ -80,18 +80,24 @@ impl<'a> HookContext<'a> {
     }
 
     /// Links a bitcode file into a module: its functions are internal ones of the module then, and those that nothing
-    /// calls are left out. A row's [`Cell::function`](kiln_ir::Cell::function) calls them. `name` is for errors.
+    /// calls are left out. A row's [`Cell::function`](kiln_ir::Cell::function) calls them. What they ask by `__nvvm_reflect` is
+    /// answered: the architecture times 10, whether the kernel flushes, that roots and quotients are rounded, 0 of anything
+    /// else. The functions flush as the kernel does, whatever they were compiled for. `name` is for errors.
     ///
     /// # Errors
     /// Of stage `link`, if the bytes are not bitcode that LLVM 22 reads, are for another machine, or have a function that
-    /// the module defines, too, or calls with other types.
+    /// the module defines, too, or calls with other types, or that asks `__nvvm_reflect` what is no constant.
     pub fn link_bitcode(
         &self,
         module: &Module<'_>,
         bitcode: &[u8],
         name: &str,
     ) -> Result<(), BackendError> {
-        link_bitcode(module, bitcode, name)
+        let sm = match self.target {
+            Target::Ptx(target) => Some(target.sm),
+            _ => None,
+        };
+        link_bitcode(module, bitcode, name, sm)
     }
 
     /// The type that a type parameter of the kernel has.

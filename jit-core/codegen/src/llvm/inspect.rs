@@ -6,13 +6,16 @@ use std::ffi::c_char;
 use inkwell::basic_block::BasicBlock;
 use inkwell::llvm_sys::core::{
     LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString,
-    LLVMGetNumSuccessors, LLVMGetSuccessor, LLVMGetValueName2, LLVMIsAFunction, LLVMIsAInlineAsm,
-    LLVMIsAtomic,
+    LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetValueName2, LLVMIsAConstantExpr,
+    LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsAInlineAsm, LLVMIsAtomic, LLVMIsGlobalConstant,
 };
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::targets::TargetData;
 use inkwell::types::BasicTypeEnum;
-use inkwell::values::{AsValueRef as _, FunctionValue, InstructionOpcode, InstructionValue};
+use inkwell::values::{
+    AsValueRef as _, BasicValueEnum, FunctionValue, GlobalValue, InstructionOpcode,
+    InstructionValue,
+};
 
 /// What a call calls.
 pub(crate) enum Called {
@@ -47,6 +50,25 @@ pub(crate) fn assembly_of(call: InstructionValue<'_>) -> Option<(String, String)
             let template = text_of(called, LLVMGetInlineAsmAsmString);
             (template, text_of(called, LLVMGetInlineAsmConstraintString))
         })
+    }
+}
+
+/// The bytes of the constant that an address is of, whatever address space it is seen in; none of another address.
+pub(crate) fn text_at(address: BasicValueEnum<'_>) -> Option<Vec<u8>> {
+    let mut value = address.as_value_ref();
+    // SAFETY: each value is one of a live module, and is asked as what it is.
+    let initializer = unsafe {
+        while !LLVMIsAConstantExpr(value).is_null() {
+            value = LLVMGetOperand(value, 0);
+        }
+        if LLVMIsAGlobalVariable(value).is_null() || LLVMIsGlobalConstant(value) == 0 {
+            return None;
+        }
+        GlobalValue::new(value).get_initializer()?
+    };
+    match initializer {
+        BasicValueEnum::ArrayValue(text) => text.as_const_string().map(<[u8]>::to_vec),
+        _ => None,
     }
 }
 

@@ -412,15 +412,15 @@ fn bitcode_links_and_errors_come_back() {
             &context,
             "declare i32 @seven() define i32 @main() { %x = call i32 @seven() ret i32 %x }",
         );
-        link_bitcode(&module, bitcode.as_slice(), "sevens")?;
+        link_bitcode(&module, bitcode.as_slice(), "sevens", None)?;
         assert!(module.get_function("seven").unwrap().count_basic_blocks() == 1);
-        let garbage = link_bitcode(&module, b"no bitcode", "noise");
+        let garbage = link_bitcode(&module, b"no bitcode", "noise", None);
         assert!(garbage.unwrap_err().message.contains("noise"));
         // None of it was told the session.
         session.check("link")?;
         let other = parse(&context, "define i32 @seven() { ret i32 8 }");
         // The same symbol a second time.
-        link_bitcode(&other, bitcode.as_slice(), "sevens")
+        link_bitcode(&other, bitcode.as_slice(), "sevens", None)
     };
     let error = on_compile_thread("link", link)
         .unwrap()

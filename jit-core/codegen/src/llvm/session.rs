@@ -49,6 +49,7 @@ use super::library::library;
 use super::machine::run_passes_of_no_machine;
 use super::memory;
 use super::park::in_hook;
+use super::reflection;
 
 /// Stack of a compile thread in bytes. LLVM recurses over types and expressions; the 2 MiB a Rust
 /// thread gets overflow on deeply nested aggregates. Pages are only taken when touched.
@@ -411,15 +412,16 @@ impl Drop for Aside<'_> {
 }
 
 /// Links a bitcode module into `module`: its functions are then internal ones of that, without what it says of
-/// processors; those that nothing calls are gone.
+/// processors; those that nothing calls are gone. Where the code is for `sm`, what they ask NVVM is answered.
 ///
 /// # Errors
 /// Of stage `link`, if the bytes are not bitcode that this LLVM reads, are for another machine, or define what the module
-/// defines, too, or declares with other types.
+/// defines, too, or declares with other types, or ask NVVM what is no constant.
 pub(crate) fn link_bitcode(
     module: &Module<'_>,
     bitcode: &[u8],
     name: &str,
+    sm: Option<u32>,
 ) -> Result<(), BackendError> {
     let refused = |why: &str| BackendError::new("link", format!("bitcode `{name}`: {why}"));
     let aside = Aside::begin(module.get_context());
@@ -437,6 +439,7 @@ pub(crate) fn link_bitcode(
     other.set_triple(&module.get_triple());
     other.set_data_layout(&module.get_data_layout());
     let linked = functions_to_link(module, &other).map_err(|why| refused(&why))?;
+    let flushing = reflection::flushing(module);
     // SAFETY: both modules belong to the same live context; the call consumes `other`, which
     // is therefore forgotten and not disposed again.
     let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) } != 0;
@@ -451,6 +454,11 @@ pub(crate) fn link_bitcode(
             function.remove_string_attribute(AttributeLoc::Function, key);
         }
     }
+    run_passes_of_no_machine(module, "globaldce")?;
+    let Some(sm) = sm else {
+        return Ok(());
+    };
+    reflection::answer(module, sm, flushing.as_deref(), &linked).map_err(|why| refused(&why))?;
     run_passes_of_no_machine(module, "globaldce")
 }
 
