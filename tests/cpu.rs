@@ -29,6 +29,10 @@ pub fn tests() -> Vec<Trial> {
     for (turn, other) in others.into_iter().enumerate() {
         tests.extend(in_turns((turn, count), on(other, OptLevel::O0)));
     }
+    for device in of_one_worker() {
+        let of_chapter = on(device, OptLevel::O0).into_iter();
+        tests.extend(of_chapter.filter(|test| test.name().contains("::blocks_beside::")));
+    }
     tests.extend([
         test("modules_are_held_against_their_texts", texts_are_seen),
         test(
@@ -75,6 +79,16 @@ fn others() -> Vec<Named> {
     let chosen = (4 * CpuFeatures::host().lanes()).min(64);
     devices.retain(|(_, options)| options.lanes != Some(chosen));
     devices
+}
+
+/// Devices on which the blocks of a row that are next to each other are run together: of several workers, each takes a few.
+fn of_one_worker() -> [Named; 3] {
+    let lanes = |lanes| CpuOptions::default().threads(1).lanes(lanes);
+    [
+        ("compiled_for_one_worker_with_8_lanes", lanes(8)),
+        ("compiled_for_one_worker_with_16_lanes", lanes(16)),
+        ("compiled_for_one_worker_with_32_lanes", lanes(32)),
+    ]
 }
 
 /// Parses and prints what it sees again.

@@ -32,6 +32,7 @@ mod arrays;
 mod barrier_votes;
 mod block_orders;
 mod block_sums;
+mod blocks_beside;
 pub mod cells;
 mod control;
 mod directives;
@@ -212,6 +213,7 @@ pub fn cases() -> Vec<Case> {
         barrier_votes::CASES,
         block_orders::CASES,
         block_sums::CASES,
+        blocks_beside::CASES,
         grids::CASES,
         groups::CASES,
         groups_built::CASES,

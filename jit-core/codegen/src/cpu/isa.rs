@@ -10,8 +10,8 @@ use kiln_ir::target::{Barriers, CpuTarget};
 use super::gathers::extend_at_accesses;
 use super::split::split_long_blocks;
 use super::vector::{
-    FRAME_BYTES, HOOKED, Plan, PlanOptions, Unplannable, choose_lanes, take_frame_bytes,
-    uses_warps, write_kernel,
+    FRAME_BYTES, HOOKED, Plan, PlanOptions, Unplannable, blocks_beside, choose_lanes,
+    take_frame_bytes, uses_warps, write_kernel,
 };
 use crate::admitted::{Admitted, Float};
 use crate::illegal::{Illegal, IllegalOperations};
@@ -51,9 +51,15 @@ impl CpuIsa {
         let no_block =
             || BackendError::new("vectorize", "the target does not say how large blocks are");
         let threads = self.target.block.ok_or_else(no_block)?;
+        let lanes = choose_lanes(legal, &self.target, threads);
         let block = BlockShape {
             threads,
-            lanes: choose_lanes(legal, &self.target, threads),
+            lanes,
+            beside: 1,
+        };
+        let beside = match (self.target.barriers, job.hooks.lowers_insts()) {
+            (None | Some(Barriers::Segments), false) => blocks_beside(legal, threads, lanes),
+            _ => 1,
         };
         let options = |barriers| PlanOptions {
             contract: job.options.contract,
@@ -63,12 +69,14 @@ impl CpuIsa {
             hooked: job.hooks.lowers_insts(),
         };
         let wants = [
-            self.target.barriers,
-            Some(Barriers::Segments),
-            Some(Barriers::Coroutines),
+            (beside > 1).then_some((Barriers::Segments, beside)),
+            self.target.barriers.map(|barriers| (barriers, 1)),
+            Some((Barriers::Segments, 1)),
+            Some((Barriers::Coroutines, 1)),
         ];
         let mut latest = None;
-        for barriers in wants.into_iter().flatten() {
+        for (barriers, beside) in wants.into_iter().flatten() {
+            let block = BlockShape { beside, ..block };
             match Plan::new(legal, block, options(barriers)) {
                 Err(error @ Unplannable::Barrier { .. }) => latest = Some(error),
                 other => return other,

@@ -24,8 +24,9 @@ pub use inline::InlineError;
 pub use inline::inlined;
 pub(crate) use inline::{Flat, inline};
 pub(crate) use scope::Scopes;
-pub(crate) use segment::{Item, SegmentId, Segments, Unfit};
+pub(crate) use segment::{Item, SegmentId, Segments, Unfit, Versions};
 pub use uniformity::Uniformities;
+pub(crate) use uniformity::defining_inst;
 
 /// The threads of a block, and how they are put into warps. Part of what decides the code.
 #[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
@@ -34,17 +35,25 @@ pub(crate) struct BlockShape {
     pub threads: [u32; 3],
     /// Lanes of a vector: 1, 8, 16, 32 or 64.
     pub lanes: u32,
+    /// Blocks of a row of the grid that are run side by side, warp by warp. Where there are several, each row of a block is of
+    /// whole warps.
+    pub beside: u32,
 }
 
 impl BlockShape {
-    /// The number of threads.
+    /// The number of threads of a block.
     pub(crate) fn count(self) -> u32 {
         self.threads.iter().product()
     }
 
-    /// The number of warps; the last may be partial.
-    pub(crate) fn warps(self) -> u32 {
+    /// The number of warps of a block; the last may be partial.
+    pub(crate) fn warps_of_one(self) -> u32 {
         self.count().div_ceil(self.lanes)
+    }
+
+    /// The number of warps of all blocks that are run side by side.
+    pub(crate) fn warps(self) -> u32 {
+        self.warps_of_one() * self.beside
     }
 
     /// Whether the last warp has fewer threads than lanes.

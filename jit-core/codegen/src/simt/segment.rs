@@ -109,6 +109,7 @@ impl Segments {
         flat: &Flat,
         scopes: &Scopes,
         uniformity: &Uniformities,
+        versions: Option<Versions>,
         (block, keep_barriers): (BlockShape, bool),
     ) -> Result<Segments, Unfit> {
         let function = &flat.function;
@@ -122,7 +123,8 @@ impl Segments {
         };
         match block.warps() {
             1 => cutter.check_lanes_meet(scopes)?,
-            _ => cutter.part_versions(),
+            // In one loop over warps, the longer version would keep the shorter from being what it is alone.
+            _ => cutter.meets.extend(versions.map(|versions| versions.inst)),
         }
         let items = cutter.items(function.body)?;
         cutter.find_all_there(&items, false);
@@ -225,6 +227,66 @@ fn meeting_places(function: &Function, scopes: &Scopes, block: BlockShape) -> Ha
     }
 }
 
+/// A kernel that is one of two as a whole.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Versions {
+    /// The `if` that chooses, the last instruction of the kernel.
+    pub(crate) inst: Inst,
+    /// The condition, which is the same in the block, as all before it is.
+    pub(crate) cond: Value,
+    /// Whether the condition can be computed anew: nothing before it has to do with variables.
+    pub(crate) is_computed: bool,
+}
+
+impl Versions {
+    /// The versions of a kernel, if it has some.
+    pub(crate) fn of(
+        module: &Module,
+        function: &Function,
+        uniformity: &Uniformities,
+    ) -> Option<Versions> {
+        let insts = without_end(function, function.body);
+        let (&inst, before) = insts.split_last()?;
+        let Control::If {
+            cond,
+            else_region: Some(_),
+            ..
+        } = function.insts[inst].data.control()
+        else {
+            return None;
+        };
+        let is_whole = before
+            .iter()
+            .all(|&inst| is_uniform((module, function), uniformity, inst));
+        let is_computed = |&inst: &Inst| function.insts[inst].data.var_use().is_none();
+        (is_whole && uniformity.value(cond) == Uniformity::Block).then(|| Versions {
+            inst,
+            cond,
+            is_computed: before.iter().all(is_computed),
+        })
+    }
+}
+
+/// Whether an instruction gives the same in all threads and does nothing else. Memory is left
+/// out: there must be a thread for it to be accessed at all.
+fn is_uniform(
+    (module, function): (&Module, &Function),
+    uniformity: &Uniformities,
+    inst: Inst,
+) -> bool {
+    let node = &function.insts[inst];
+    let same = |value| uniformity.value(value) == Uniformity::Block;
+    match node.data.var_use() {
+        Some(VarUse::Set(var, value)) => uniformity.var(var) == Uniformity::Block && same(value),
+        Some(VarUse::Get(_)) => node.result.is_some_and(same),
+        None => {
+            let data = &node.data;
+            let harmless = data.facts(&module.intrinsics).is_harmless();
+            harmless && is_repeatable(module, data) && node.result.is_some_and(same)
+        }
+    }
+}
+
 struct Cutter<'a> {
     module: &'a Module,
     function: &'a Function,
@@ -235,28 +297,6 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Has a kernel that is one of two as a whole, by a condition that is the same in the block, run each in a loop over
-    /// warps of its own: in one loop, the longer one would keep the shorter from being what it is alone.
-    fn part_versions(&mut self) {
-        let function = self.function;
-        let insts = without_end(function, function.body);
-        let Some((&last, before)) = insts.split_last() else {
-            return;
-        };
-        let Control::If {
-            cond,
-            else_region: Some(_),
-            ..
-        } = function.insts[last].data.control()
-        else {
-            return;
-        };
-        let is_whole = before.iter().all(|&inst| self.is_uniform(inst));
-        if is_whole && self.uniformity.value(cond) == Uniformity::Block {
-            self.meets.insert(last);
-        }
-    }
-
     /// Notes which segments no thread can have ended before; whether one can have ended behind them all.
     fn find_all_there(&mut self, items: &[Item], mut ended: bool) -> bool {
         for item in items {
@@ -317,22 +357,8 @@ impl Cutter<'_> {
         });
     }
 
-    /// Whether an instruction gives the same in all threads and does nothing else. Memory is left
-    /// out: there must be a thread for it to be accessed at all.
     fn is_uniform(&self, inst: Inst) -> bool {
-        let node = &self.function.insts[inst];
-        let same = |value| self.uniformity.value(value) == Uniformity::Block;
-        match node.data.var_use() {
-            Some(VarUse::Set(var, value)) => {
-                self.uniformity.var(var) == Uniformity::Block && same(value)
-            }
-            Some(VarUse::Get(_)) => node.result.is_some_and(same),
-            None => {
-                let data = &node.data;
-                let harmless = data.facts(&self.module.intrinsics).is_harmless();
-                harmless && is_repeatable(self.module, data) && node.result.is_some_and(same)
-            }
-        }
+        is_uniform((self.module, self.function), self.uniformity, inst)
     }
 
     fn item(&mut self, inst: Inst) -> Result<Option<Item>, Unfit> {

@@ -51,6 +51,7 @@ impl Uniformities {
         let block = BlockShape {
             threads: [2; 3],
             lanes: 32,
+            beside: 1,
         };
         Self::of(module, kernel, &Scopes::of(kernel), block)
     }
@@ -107,6 +108,12 @@ impl Uniformities {
     /// iterations apart from each other.
     pub(crate) fn control(&self, inst: Inst) -> Uniformity {
         self.control[inst.index()]
+    }
+
+    /// Takes the condition of an `if` for the same in all threads: of blocks side by side, those are run that agree.
+    pub(crate) fn agree(&mut self, inst: Inst, cond: Value) {
+        self.values[cond.index()] = Uniformity::Block;
+        self.control[inst.index()] = Uniformity::Block;
     }
 
     /// Whether some lanes may keep the old value when `inst` assigns a variable that lives in
@@ -241,6 +248,14 @@ fn lane_shape(block: BlockShape) -> Uniformity {
     }
 }
 
+/// What differs from block to block: of blocks side by side it is the warp's.
+fn of_block(block: BlockShape) -> Uniformity {
+    match block.beside {
+        1 => Uniformity::Block,
+        _ => Uniformity::Warp,
+    }
+}
+
 /// How far an intrinsic's result is the same, for arguments that are so far and the first of them, which is the
 /// member mask of an operation of a warp.
 fn intrinsic_shape(
@@ -251,7 +266,16 @@ fn intrinsic_shape(
 ) -> Uniformity {
     match def.uniformity {
         Uniformity::Function => args,
-        Uniformity::Block => Uniformity::Block,
+        Uniformity::Block => match def.known {
+            Some(
+                Known::BlockIdx(Axis::Y | Axis::Z)
+                | Known::BlockDim(_)
+                | Known::GridDim(_)
+                | Known::TargetIsGpu
+                | Known::TargetSm,
+            ) => Uniformity::Block,
+            _ => of_block(block),
+        },
         // Lanes of another mask have another result.
         Uniformity::Warp => Uniformity::Warp.max(mask),
         Uniformity::Lane => {

@@ -47,6 +47,8 @@ pub(super) struct BlockWriter<'w, 'm, 'ctx> {
     /// In the order of the kernel, in which they are written.
     pub(super) vars: BTreeMap<Var, BlockVar<'ctx>>,
     loops: Vec<BlockLoop<'ctx>>,
+    /// How many blocks are run side by side now.
+    pub(super) beside: IntValue<'ctx>,
     /// The coroutine that runs a warp, if warps are coroutines.
     pub(super) warp_function: Option<FunctionValue<'ctx>>,
 }
@@ -85,6 +87,7 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
             scalars: HashMap::new(),
             vars: BTreeMap::new(),
             loops: Vec::new(),
+            beside: emit.i32(1),
             warp_function: None,
         }
     }
@@ -145,6 +148,13 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         for (i, &slot) in index.iter().enumerate() {
             self.entry.block_index[i] = self.read(int, slot)?.into_int_value();
         }
+        if self.plan.block.beside > 1 {
+            let left = self.read(emit.int(64).into(), left)?;
+            self.beside = self.count_beside(left)?;
+            if let Some(cond) = self.plan.agreed {
+                self.beside = self.agreeing(cond)?;
+            }
+        }
         match self.warp_function {
             Some(function) => self.drive(function)?,
             None => {
@@ -162,14 +172,15 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         Ok(self.entry.slots)
     }
 
-    /// One less; to the first block if there are any left, else to the second.
+    /// As many less as have been run; to the first block if there are any left, else to the second.
     fn count_down(
         &self,
         counter: PointerValue<'ctx>,
         (yes, no): (BasicBlock<'ctx>, BasicBlock<'ctx>),
     ) -> Result<(), BackendError> {
         let count = self.read(self.emit.int(64).into(), counter)?;
-        let count = self.emit.sub(count, self.emit.i64(1).into())?;
+        let run = self.emit.resize(self.beside.into(), 64, false)?;
+        let count = self.emit.sub(count, run)?;
         self.emit.builder.build_store(counter, count)?;
         let any = self
             .emit
@@ -179,11 +190,11 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         Ok(())
     }
 
-    /// The index of the next block: x is the fastest.
+    /// The index of the next block behind those that have been run: x is the fastest.
     fn next_block(&self, index: &[PointerValue<'ctx>; 3]) -> Result<(), BackendError> {
         let emit = self.emit;
         let int: BasicTypeEnum<'ctx> = emit.int(32).into();
-        let mut carry: BasicValueEnum<'ctx> = emit.i32(1).into();
+        let mut carry: BasicValueEnum<'ctx> = self.beside.into();
         for (i, &slot) in index.iter().enumerate() {
             let next = emit.add(self.read(int, slot)?, carry)?;
             if i == 2 {
@@ -327,6 +338,9 @@ impl<'w, 'm, 'ctx> BlockWriter<'w, 'm, 'ctx> {
         &mut self,
         mut act: impl FnMut(&mut Self, IntValue<'ctx>, IntValue<'ctx>) -> Result<(), BackendError>,
     ) -> Result<(), BackendError> {
+        if self.plan.block.beside > 1 {
+            return self.each_warp_beside(self.beside, act);
+        }
         let warps = self.plan.block.warps();
         let zero = self.emit.i32(0);
         if warps == 1 {

@@ -38,6 +38,8 @@ pub(super) struct Entry<'ctx> {
     pub(super) grid: [IntValue<'ctx>; 3],
     pub(super) dynamic_bytes: IntValue<'ctx>,
     pub(super) block_index: [IntValue<'ctx>; 3],
+    /// Which of the blocks that are run side by side it is, where there are several.
+    pub(super) beside: Option<IntValue<'ctx>>,
     /// A place on the stack with the address of the word that is 0 as long as the launch is to go on. In a
     /// register it would take one from the loops, for something that is hardly ever used.
     pub(super) stop: PointerValue<'ctx>,
@@ -89,6 +91,7 @@ impl<'ctx> Entry<'ctx> {
             grid,
             dynamic_bytes: dynamic_bytes.into_int_value(),
             block_index: grid,
+            beside: None,
             stop,
             stopped,
             coroutine: None,

@@ -62,7 +62,9 @@ impl Plan<'_> {
         }
         let mut instructions = 0;
         self.flat.function.for_each_inst(|_, _| instructions += 1);
-        (WORK_A_CALL / (instructions * u64::from(self.block.warps())).max(1)).max(1)
+        let work = instructions * u64::from(self.block.warps_of_one());
+        let blocks = (WORK_A_CALL / work.max(1)).max(1);
+        blocks.next_multiple_of(self.block.beside.into())
     }
 }
 

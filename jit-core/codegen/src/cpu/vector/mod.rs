@@ -10,6 +10,7 @@
 //! | `lanes` | how many lanes a vector has |
 //! | `plan` | all that is known of a kernel before a line is written: analyses, memory of a block |
 //! | `entry` | the function and what is there in all of it |
+//! | `beside` | blocks that are run side by side |
 //! | `block`, `run` | blocks of a grid, branches and loops of a block; warps of a segment |
 //! | `coroutine` | warps that wait at barriers no cut of the kernel reaches |
 //! | `warp` | one instruction in all lanes; the list of all instructions |
@@ -27,6 +28,7 @@ mod address;
 mod apart;
 mod arith;
 mod atomic;
+mod beside;
 mod block;
 mod cast;
 mod clamped;
@@ -49,6 +51,7 @@ mod warp_group;
 mod warp_op;
 mod warp_shuffle;
 
+pub(crate) use beside::blocks_beside;
 pub(super) use coroutine::{FRAME_BYTES, take_frame_bytes};
 pub(super) use entry::write_kernel;
 pub(super) use hooked::HOOKED;

@@ -6,13 +6,16 @@ use kiln_ir::abi::ParamLayout;
 use kiln_ir::legal::{Legal, LegalTypes, Proved as _};
 use kiln_ir::target::Barriers;
 use kiln_ir::{
-    Inst, LeafType, Module, SharedVar, Type, Uniformity, Value, Var, debug_as_text, error_text,
+    Function, Inst, LeafType, Module, SharedVar, Type, Uniformity, Value, Var, debug_as_text,
+    error_text,
 };
 
 use crate::llvm::error::BackendError;
 use crate::private::needs_zeros;
 use crate::provenance::Provenance;
-use crate::simt::{BlockShape, Flat, InlineError, Scopes, Segments, Unfit, Uniformities, inline};
+use crate::simt::{
+    BlockShape, Flat, InlineError, Scopes, Segments, Unfit, Uniformities, Versions, inline,
+};
 
 /// Alignment of everything in a block's memory, in bytes: that of the widest vector, twice.
 pub(super) const ALIGN: u64 = 128;
@@ -104,6 +107,8 @@ pub(crate) struct Plan<'m> {
     pub(super) scopes: Scopes,
     pub(super) uniformity: Uniformities,
     pub(super) segments: Segments,
+    /// What blocks that are run side by side agree about: the condition of a kernel that is one of two as a whole.
+    pub(super) agreed: Option<Value>,
     pub(super) block: BlockShape,
     pub(super) layout: ParamLayout,
     pub(super) arena: ArenaLayout,
@@ -128,11 +133,11 @@ impl<'m> Plan<'m> {
         let module = legal.module();
         let flat = inline(module)?;
         let scopes = Scopes::of(&flat.function);
-        let uniformity = Uniformities::of(module, &flat.function, &scopes, block);
+        let (uniformity, versions, agreed) = analyze(module, (&flat.function, &scopes), block);
         let cut = match options.barriers {
             Barriers::Segments => {
                 let shape = (block, options.hooked);
-                Segments::of(module, &flat, &scopes, &uniformity, shape)
+                Segments::of(module, &flat, &scopes, &uniformity, versions, shape)
             }
             Barriers::Coroutines => Segments::whole(module, &flat, &scopes, &uniformity),
         };
@@ -155,9 +160,8 @@ impl<'m> Plan<'m> {
                 used.insert(v);
             });
         });
-        let zeroed = needs_zeros(&flat.function);
         let mut plan = Plan {
-            zeroed,
+            zeroed: needs_zeros(&flat.function),
             barriers: options.barriers,
             contract: options.contract,
             has_f16c: options.has_f16c,
@@ -168,6 +172,7 @@ impl<'m> Plan<'m> {
             scopes,
             uniformity,
             segments,
+            agreed,
             block,
             layout,
             arena: ArenaLayout::default(),
@@ -329,6 +334,26 @@ impl<'m> Plan<'m> {
             && self.barriers == Barriers::Segments
             && bytes <= MAX_STACK_BYTES
     }
+}
+
+/// What is the same in a kernel run with blocks of a shape, which versions it has, and what blocks side by side agree about.
+fn analyze(
+    module: &Module,
+    (function, scopes): (&Function, &Scopes),
+    block: BlockShape,
+) -> (Uniformities, Option<Versions>, Option<Value>) {
+    let alone = BlockShape { beside: 1, ..block };
+    let of_one = Uniformities::of(module, function, scopes, alone);
+    let versions = Versions::of(module, function, &of_one);
+    if block.beside == 1 {
+        return (of_one, versions, None);
+    }
+    let mut uniformity = Uniformities::of(module, function, scopes, block);
+    let versions = versions.filter(|versions| versions.is_computed);
+    if let Some(Versions { inst, cond, .. }) = versions {
+        uniformity.agree(inst, cond);
+    }
+    (uniformity, versions, versions.map(|versions| versions.cond))
 }
 
 /// Private memory that is only reached through its own address, and the addresses derived from

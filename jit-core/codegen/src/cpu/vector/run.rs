@@ -138,6 +138,10 @@ impl<'m, 'ctx> BlockWriter<'_, 'm, 'ctx> {
 
     /// Puts a value where other segments find it.
     fn keep(&self, warp: &Warp<'_, 'm, 'ctx>, value: Value) -> Result<(), BackendError> {
+        // It has been put there before the blocks began.
+        if self.plan.agreed == Some(value) {
+            return Ok(());
+        }
         let wide = warp.get(value)?;
         if let Some(slots) = self.scalars.get(&value) {
             for (leaf, &slot) in wide.iter().zip(slots) {

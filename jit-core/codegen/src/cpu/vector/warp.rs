@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use inkwell::values::{BasicValueEnum, IntValue, PointerValue};
+use inkwell::values::{BasicValueEnum, InstructionOpcode, IntValue, PointerValue};
 
 use kiln_ir::legal::{LegalTypes, Proved as _};
 use kiln_ir::{FastMath, Function, Inst, InstData, Passing, Scalar, Type, Value, Var};
 
-use super::emit::{Emit, unexpected};
+use super::emit::{Built, Emit, unexpected};
 use super::entry::Entry;
 use super::flow::{Level, LoopState};
 use super::leaf::{Leaf, Leaves};
@@ -19,7 +19,7 @@ pub(super) struct Warp<'w, 'm, 'ctx> {
     pub(super) emit: &'w Emit<'w, 'ctx>,
     pub(super) kernel: &'w Plan<'m>,
     pub(super) entry: &'w Entry<'ctx>,
-    /// The warp's position in the block.
+    /// The warp's position in the block, or among the warps of several blocks side by side.
     pub(super) warp: IntValue<'ctx>,
     /// The linear index of lane 0's thread.
     pub(super) first_thread: IntValue<'ctx>,
@@ -401,6 +401,16 @@ impl<'w, 'ctx> Warp<'w, '_, 'ctx> {
             base: base.into(),
             stride: (bytes / u64::from(self.emit.lanes)) as i64,
         })
+    }
+
+    /// The number of the warp in its block.
+    pub(super) fn warp_of_block(&self) -> Built<'ctx> {
+        if self.kernel.block.beside == 1 {
+            return Ok(self.warp.into());
+        }
+        let lanes = self.emit.i32(self.emit.lanes).into();
+        let first = self.first_thread.into();
+        self.emit.binary(InstructionOpcode::UDiv, first, lanes)
     }
 
     /// This warp's copy of something of which each warp has one.

@@ -38,7 +38,7 @@ impl<'ctx> Warp<'_, '_, 'ctx> {
                 base: self.emit.i32(0).into(),
                 stride: 1,
             }),
-            (Known::WarpId, []) => Some(Leaf::Uniform(self.warp.into())),
+            (Known::WarpId, []) => Some(Leaf::Uniform(self.warp_of_block()?)),
             (Known::LaneMask(op), []) => Some(self.lane_masks(op)),
             (Known::ActiveMask, []) => Some(Leaf::Uniform(self.lanes_here()?.into())),
             (Known::Vote(vote), &[mask, value]) => Some(Leaf::from(self.vote(vote, mask, value)?)),
