@@ -346,7 +346,7 @@ fn binary(op: AtomicOp) -> BinaryOp {
 }
 
 /// The lanes of a warp, all of them.
-const ALL: i128 = u32::MAX as i128;
+pub(crate) const ALL: i128 = u32::MAX as i128;
 
 /// Rows by which lanes combine values of a type.
 enum Lanes {
@@ -392,7 +392,7 @@ impl Lanes {
     }
 }
 
-fn row(module: &mut Module, name: &str) -> IntrinsicId {
+pub(crate) fn row(module: &mut Module, name: &str) -> IntrinsicId {
     let row = find(name).expect("the library has rows of warps");
     module.intrinsic(row)
 }

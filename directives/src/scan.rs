@@ -2,19 +2,20 @@
 //! block together.
 //!
 //! In a loop over threads all threads of the block take each turn, so that iterations of one batch are there at once. Before anything
-//! reads the variable, each thread combines the values of those before it, in as many steps as a number of threads has binary digits
-//! (Hillis and Steele, "Data parallel algorithms", 1986), with what the batches before have given. The variable has then what the
-//! sequential program has there, and its own statement stays as it is. Floats are combined in another order, and rounded so.
+//! reads the variable, each thread combines the values of those before it (`threads` says how) with what the batches before have
+//! given. The variable has then what the sequential program has there, and its own statement stays as it is. Floats are combined in
+//! another order, and rounded so.
+
+mod threads;
 
 use std::collections::HashMap;
 
 use kiln_jit_core::ir::{
-    AddressSpace, BinaryOp, CompareOp, Constant, Function, Inst, InstData, Read, Region, Scalar,
-    SharedData, SharedVar, Source, Type, Value, ValueDef, Var, VarUse,
+    BinaryOp, Constant, Function, Inst, InstData, Read, Region, Scalar, Source, Type, Value,
+    ValueDef, Var, VarUse,
 };
 
-use crate::along::Along;
-use crate::apply::{Guard, Levels, Rewrite};
+use self::threads::Way;
 use crate::emit::Emit;
 use crate::error::DirectiveError;
 use crate::jam::holds;
@@ -35,10 +36,7 @@ pub(crate) struct Scan {
     own: Var,
     /// What all batches before have given.
     before: Var,
-    /// Two elements for each thread of the block.
-    shared: SharedVar,
-    /// The types of the address of all elements, and of one.
-    in_shared: [Type; 2],
+    way: Way,
 }
 
 /// Puts barriers into a loop that has running values, in whose places threads compute them.
@@ -315,7 +313,7 @@ impl Running {
         schedule: &Schedule,
         (inst, body): (Inst, Region),
     ) -> (Inst, Scan) {
-        let scan = self.scan(program, schedule);
+        let scan = self.scan(program, schedule, inst);
         let function = &mut program.module.functions[program.kernel];
         let at = function.insts[inst].location;
         let mut emit = Emit::new(function, at);
@@ -341,32 +339,24 @@ impl Running {
     }
 
     /// Declares what threads need.
-    fn scan(&self, program: &mut Program, schedule: &Schedule) -> Scan {
+    fn scan(&self, program: &mut Program, schedule: &Schedule, inst: Inst) -> Scan {
+        let around = program.loops.iter().zip(&schedule.loops);
+        let around = around.filter(|&(&(outer, _), held)| {
+            held.partition.over_threads == Some(OverThreads::Threads)
+                && contains(program.function(), outer, inst)
+        });
+        let level = around.count();
         let function = &mut program.module.functions[program.kernel];
         let ty = function.type_of(self.value);
-        let at = function.location;
-        let mut emit = Emit::new(function, at);
+        let mut emit = Emit::new(function, function.location);
         let (own, before) = (emit.var("scan.own", ty), emit.var("scan.before", ty));
-        let threads: u64 = schedule.threads.iter().copied().map(u64::from).product();
-        let types = &mut program.module.types;
-        let array = types.array(ty, 2 * threads);
-        let align = types.layout(ty).map_or(8, |layout| layout.align);
-        let in_shared = [array, ty].map(|ty| types.pointer(ty, AddressSpace::Shared, true));
-        let shared = program.module.functions[program.kernel]
-            .shared
-            .push(SharedData {
-                name: "offload.scan".to_owned(),
-                ty: array,
-                align: align as u32,
-            });
         Scan {
             var: self.var,
             op: self.op,
             ty,
             own,
             before,
-            shared,
-            in_shared,
+            way: Way::of(program, &schedule.threads, (level, ty)),
         }
     }
 
@@ -400,129 +390,5 @@ impl Running {
         }
         function.regions[body].insts = new;
         barrier
-    }
-}
-
-impl Scan {
-    fn identity(&self, emit: &mut Emit<'_>) -> Value {
-        let scalar = self.ty.as_scalar().expect("what is combined is a number");
-        let identity = identity(self.op, scalar).expect("the operation has been looked at");
-        emit.value(InstData::Const(identity), self.ty)
-    }
-
-    /// The address of a thread's element among those of one of both.
-    fn address(&self, emit: &mut Emit<'_>, index: Value) -> Value {
-        let [of_all, of_one] = self.in_shared;
-        let ptr = emit.value(InstData::SharedAddr(self.shared), of_all);
-        let data = InstData::ElementPtr {
-            ptr,
-            index,
-            checked: false,
-        };
-        emit.value(data, of_one)
-    }
-
-    fn load(&self, emit: &mut Emit<'_>, index: Value) -> Value {
-        let from = self.address(emit, index);
-        emit.load(from, self.ty)
-    }
-
-    fn store(&self, emit: &mut Emit<'_>, index: Value, value: Value) {
-        let to = self.address(emit, index);
-        emit.store(to, value);
-    }
-
-    /// Combines the values of the threads along a dimension: for each thread those up to it, by its elements among `2 * count`.
-    fn combine(&self, emit: &mut Emit<'_>, value: Value, line: &Line) -> Value {
-        let sum = emit.var("scan.sum", self.ty);
-        emit.set(sum, value);
-        let mut own = line.own;
-        self.store(emit, own, value);
-        let (mut ahead, mut is_second) = (1, false);
-        while ahead < line.extent {
-            emit.barrier();
-            let least = emit.int(ahead, Type::U32);
-            let has_one = emit.compare(CompareOp::Ge, line.place, least);
-            emit.where_(Some(has_one), |emit| {
-                let far = emit.int(ahead * line.stride, Type::U32);
-                let other = emit.binary(BinaryOp::Sub, own, far);
-                let other = self.load(emit, other);
-                let value = emit.get(sum);
-                let both = emit.binary(self.op, other, value);
-                emit.set(sum, both);
-            });
-            is_second = !is_second;
-            let all = emit.int(if is_second { line.count } else { 0 }, Type::U32);
-            own = emit.binary(BinaryOp::Add, line.own, all);
-            let value = emit.get(sum);
-            self.store(emit, own, value);
-            ahead *= 2;
-        }
-        emit.barrier();
-        own
-    }
-}
-
-/// Threads along a dimension, as one of them sees them.
-struct Line {
-    /// The number of the thread in its block, and how many there are.
-    own: Value,
-    count: i128,
-    /// The place along the dimension, how many places there are, and how far apart the numbers of neighbours are.
-    place: Value,
-    extent: i128,
-    stride: i128,
-}
-
-impl Rewrite<'_> {
-    /// What stands in the place of a barrier at which threads compute a running value, directly in the loop.
-    pub(crate) fn scan(
-        &mut self,
-        barrier: Inst,
-        scan: &Scan,
-        (levels, guard): (Levels, Option<Guard>),
-    ) -> Vec<Inst> {
-        let at = self.location(barrier);
-        let (grid, threads) = (self.grid, &self.schedule.threads);
-        let level = levels.threads - 1;
-        let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
-        emit.list.push(barrier);
-        let (own, count) = grid.linear(&mut emit, threads);
-        let inner = threads[level + 1..].iter();
-        let line = Line {
-            own,
-            count,
-            place: grid.thread(Along::Dim(level)).index,
-            extent: threads[level].into(),
-            stride: inner.map(|&extent| i128::from(extent)).product(),
-        };
-        let none = scan.identity(&mut emit);
-        let value = emit.get(scan.own);
-        let value = match guard {
-            Some(guard) => emit.select(guard.holds, value, none),
-            None => value,
-        };
-        let own = scan.combine(&mut emit, value, &line);
-        let of_others = emit.var("scan.others", scan.ty);
-        emit.set(of_others, none);
-        let [one, stride, last] =
-            [1, line.stride, line.extent - 1].map(|number| emit.int(number, Type::U32));
-        let has_others = emit.compare(CompareOp::Ge, line.place, one);
-        emit.where_(Some(has_others), |emit| {
-            let other = emit.binary(BinaryOp::Sub, own, stride);
-            let others = scan.load(emit, other);
-            emit.set(of_others, others);
-        });
-        let ahead = emit.binary(BinaryOp::Sub, last, line.place);
-        let ahead = emit.binary(BinaryOp::Mul, ahead, stride);
-        let end = emit.binary(BinaryOp::Add, own, ahead);
-        let all = scan.load(&mut emit, end);
-        let before = emit.get(scan.before);
-        let others = emit.get(of_others);
-        let own = emit.binary(scan.op, before, others);
-        emit.set(scan.var, own);
-        let all = emit.binary(scan.op, before, all);
-        emit.set(scan.before, all);
-        emit.list
     }
 }

@@ -19,7 +19,7 @@ chapter![
 ];
 
 /// Numbers of iterations: none, and such as no number of threads divides.
-const SIZES: [usize; 8] = [0, 1, 31, 32, 33, 64, 100, 257];
+const SIZES: [usize; 9] = [0, 1, 31, 32, 33, 64, 100, 257, 1500];
 
 fn numbers(len: usize) -> Vec<u32> {
     (0..len as u32).map(|i| i * 7 % 23 + 1).collect()
@@ -43,7 +43,7 @@ fn summed(x: &[u32], y: &mut [u32], n: usize, m: usize, threads: usize) {
 
 fn sums_up_to_each(jit: &Jit) -> Outcome {
     for m in SIZES {
-        for threads in [1, 7, 32, 48] {
+        for threads in [1, 7, 32, 48, 64, 96, 1024] {
             let (x, mut y) = (numbers(3 * m), vec![0; 3 * m]);
             let mut z = y.clone();
             let ((), report) = summed.launch_reported(jit, &x, &mut y, 3, m, threads)?;
@@ -86,8 +86,16 @@ fn before_and_behind(jit: &Jit) -> Outcome {
 }
 
 #[kiln::offload]
-fn operations(x: &[u32], i: &mut [i64], u: &mut [u32], f: &mut [f32], d: &mut [f64], n: usize) {
-    #[kernel(tblock(1), thread(16))]
+fn operations(
+    x: &[u32],
+    i: &mut [i64],
+    u: &mut [u32],
+    f: &mut [f32],
+    d: &mut [f64],
+    n: usize,
+    threads: usize,
+) {
+    #[kernel(tblock(1), thread(threads))]
     {
         let (mut product, mut least, mut most) = (1u32, 1000i64, -1000i64);
         let (mut all, mut any, mut odd) = (!0u32, 0u32, 3u32);
@@ -123,14 +131,18 @@ fn operations(x: &[u32], i: &mut [i64], u: &mut [u32], f: &mut [f32], d: &mut [f
 }
 
 fn operations_of_all_types(jit: &Jit) -> Outcome {
-    for n in [0, 1, 16, 40] {
+    // In shared memory, in a warp, in several.
+    for (n, threads) in [0, 1, 16, 40, 150]
+        .into_iter()
+        .flat_map(|n| [16, 32, 64].map(|threads| (n, threads)))
+    {
         let x = numbers(n);
         let (mut i, mut u) = (vec![0; 2 * n], vec![0; 4 * n]);
         let (mut f, mut d) = (vec![0.0; 2 * n], vec![0.0; 2 * n]);
         let (mut i2, mut u2, mut f2, mut d2) = (i.clone(), u.clone(), f.clone(), d.clone());
-        operations.launch(jit, &x, &mut i, &mut u, &mut f, &mut d, n)?;
-        operations.sequential(&x, &mut i2, &mut u2, &mut f2, &mut d2, n);
-        assert_eq!((i, u, f, d), (i2, u2, f2, d2), "{n}");
+        operations.launch(jit, &x, &mut i, &mut u, &mut f, &mut d, n, threads)?;
+        operations.sequential(&x, &mut i2, &mut u2, &mut f2, &mut d2, n, threads);
+        assert_eq!((i, u, f, d), (i2, u2, f2, d2), "{n} {threads}");
     }
     Ok(())
 }
@@ -311,10 +323,17 @@ fn random_blocks(jit: &Jit) -> Outcome {
         state ^= state << 17;
         (state >> 11) % end
     };
-    for _ in 0..25 {
+    for _ in 0..60 {
         let blocks = [1 + below(3) as u32];
-        let threads = [1 + below(5) as u32, 1 + below(40) as u32];
-        let [n, m, l] = [below(4), below(7), below(90)].map(|number| number as usize);
+        let lines = 1 + below(5) as u32;
+        let columns = match below(3) {
+            0 => 1 + below(40) as u32,
+            // Lines in a warp, and lines of warps.
+            1 => 1 << below(6),
+            _ => 32 * (1 + below(6) as u32),
+        };
+        let threads = [lines, columns];
+        let [n, m, l] = [below(4), below(7), below(500)].map(|number| number as usize);
         let len = n * m * l;
         let schedule = program.schedule(&blocks, &threads);
         let numbers_of = [n, m, l].map(|number| Known::Number(number as i128));
