@@ -2,6 +2,9 @@
 //!
 //! What the machine does not have is refused with the line and a way out; `refused.txt` lists it.
 
+mod members;
+mod wave;
+
 use std::collections::BTreeMap;
 
 use expect_test::{expect, expect_file};
@@ -12,6 +15,7 @@ use kiln::core::hook::HookSet;
 use kiln::core::ir::{Module, parse};
 use kiln::core::job::{CompileJob, CompileOptions};
 use kiln::prelude::*;
+use kiln::stdlib::time::Time as _;
 use libtest_mimic::Trial;
 use suite::Outcome;
 
@@ -25,6 +29,10 @@ pub fn tests() -> Vec<Trial> {
         test("amdgpu::code_is_lowered_for_its_machine", lowered),
         test("amdgpu::loads_of_values_beside_generic_addresses", by_value),
         test("amdgpu::what_is_refused_has_a_line_and_a_way_out", refusal),
+        test(
+            "amdgpu::operations_of_members_in_each_lane",
+            members::each_lane,
+        ),
         test("amdgpu::only_known_processors_are_targets", processors),
     ]
 }
@@ -177,10 +185,11 @@ fn by_value() -> Outcome {
 }
 
 fn refusal() -> Outcome {
-    let kernel = Kernel::build("reduced", |k| {
+    let kernel = Kernel::build("slept", |k| {
         let out = k.slice_mut("out", Type::U32);
         let i = k.thread_idx().x();
-        out.at(i).set(k.warp_reduce_add(FULL_MASK, i));
+        k.nanosleep(i);
+        out.at(i).set(i);
     })?;
     let options = JitOptions::default().target(amdgpu_target("gfx90a"));
     let jit = Jit::with(Device::cpu(), HookSet::new(), options);
@@ -188,8 +197,8 @@ fn refusal() -> Outcome {
     let refused = jit.launch(&kernel, 1, 32, args!(&mut out));
     let error = refused.expect_err("there is no such row").to_string();
     expect![[r#"
-        kernel `reduced` cannot be compiled for gfx90a:
-          tests/amdgpu.rs:183:25: in `reduced`: there is no `warp.reduce_add` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
+        kernel `slept` cannot be compiled for gfx90a:
+          tests/amdgpu.rs:191:11: in `slept`: there is no `time.nanosleep` of `u32` on AMD's GPUs; its row needs a cell for them"#]].assert_eq(&error);
     Ok(())
 }
 

@@ -42,7 +42,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         let values: Vec<_> = args.iter().map(|&arg| self.one(arg)).collect();
         let dialect = self.module.dialect;
         if let Some(known) = def.known.filter(|&known| dialect.knows(known)) {
-            let value = dialect.known(&self.point(), known, &values)?;
+            let scalar = def.meaning_type(&self.types().table(), &types, result);
+            let value = dialect.known(&self.point(), (known, scalar), &values)?;
             return Ok(value.map(Lowered::One));
         }
         let cell = def

@@ -2,7 +2,7 @@
 
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{Choices, Known, LaunchBounds, Module, Ordering, Processor, Scope};
+use kiln_ir::{Choices, Known, LaunchBounds, Module, Ordering, Processor, Scalar, Scope};
 
 use super::known;
 use crate::gpu::lower::{Dialect, ParamBlock, Point};
@@ -132,7 +132,7 @@ impl Dialect for Amd {
     fn known<'ctx>(
         &self,
         at: &Point<'_, '_, 'ctx>,
-        known: Known,
+        known: (Known, Scalar),
         args: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         known::lower(self, at, known, args)

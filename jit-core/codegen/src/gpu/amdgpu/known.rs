@@ -4,16 +4,17 @@ use inkwell::IntPredicate;
 use inkwell::types::BasicTypeEnum;
 use inkwell::values::{BasicValueEnum, IntValue};
 
-use kiln_ir::{CompareOp, Known, Ordering, Scope, Shuffle, Vote};
+use kiln_ir::{CompareOp, Known, Ordering, Scalar, Scope, Shuffle, Vote};
 
 use super::dialect::{Amd, extent};
+use super::members::{matched, reduced};
 use crate::gpu::lower::{Dialect as _, Point};
 use crate::llvm::error::BackendError;
 
-type Int<'ctx> = Result<IntValue<'ctx>, BackendError>;
+pub(super) type Int<'ctx> = Result<IntValue<'ctx>, BackendError>;
 
 /// Lanes of a warp.
-const LANES: u64 = 32;
+pub(super) const LANES: u64 = 32;
 
 /// Whether there is code for an operation here.
 pub(super) fn knows(known: Known) -> bool {
@@ -23,16 +24,15 @@ pub(super) fn knows(known: Known) -> bool {
         | Known::BlockDim(_)
         | Known::GridDim(_)
         | Known::LaneId
+        | Known::WarpId
         | Known::LaneMask(_)
         | Known::ActiveMask
         | Known::Shuffle(_)
         | Known::Vote(_)
-        | Known::WarpSync => true,
-        Known::WarpId
         | Known::Match(_)
         | Known::Reduce(_)
-        | Known::TargetIsGpu
-        | Known::TargetSm => false,
+        | Known::WarpSync => true,
+        Known::TargetIsGpu | Known::TargetSm => false,
     }
 }
 
@@ -40,7 +40,7 @@ pub(super) fn knows(known: Known) -> bool {
 pub(super) fn lower<'ctx>(
     amd: &Amd,
     at: &Point<'_, '_, 'ctx>,
-    known: Known,
+    (known, scalar): (Known, Scalar),
     args: &[BasicValueEnum<'ctx>],
 ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
     let value = match known {
@@ -49,28 +49,27 @@ pub(super) fn lower<'ctx>(
         Known::BlockDim(axis) => extent(at, true, axis.index())?.into(),
         Known::GridDim(axis) => extent(at, false, axis.index())?.into(),
         Known::LaneId => lane(at)?.into(),
+        Known::WarpId => warp(amd, at)?.into(),
         Known::LaneMask(op) => lane_mask(at, op)?.into(),
         Known::ActiveMask => ballot(at, at.int(1).const_int(1, false))?.into(),
         Known::Shuffle(shuffle) => shuffled(at, shuffle, args)?,
         Known::Vote(vote) => voted(at, vote, args)?.into(),
+        Known::Match(which) => matched(at, which, args)?.into(),
+        Known::Reduce(how) => reduced(at, (how, scalar), args)?.into(),
         Known::WarpSync => {
             at.fence((Ordering::Release, Scope::Block));
             at.call("llvm.amdgcn.wave.barrier", &[], &[])?;
             at.fence((Ordering::Acquire, Scope::Block));
             return Ok(None);
         }
-        Known::WarpId
-        | Known::Match(_)
-        | Known::Reduce(_)
-        | Known::TargetIsGpu
-        | Known::TargetSm => {
+        Known::TargetIsGpu | Known::TargetSm => {
             return Err(BackendError::new("lower", format!("no code for {known:?}")));
         }
     };
     Ok(Some(value))
 }
 
-fn number<'ctx>(at: &Point<'_, '_, 'ctx>, number: u64) -> IntValue<'ctx> {
+pub(super) fn number<'ctx>(at: &Point<'_, '_, 'ctx>, number: u64) -> IntValue<'ctx> {
     at.int(32).const_int(number, false)
 }
 
@@ -79,6 +78,21 @@ fn lane_of_wave<'ctx>(at: &Point<'_, '_, 'ctx>) -> Int<'ctx> {
     let all = at.int(32).const_all_ones().into();
     let below = at.number("llvm.amdgcn.mbcnt.lo", &[all, number(at, 0).into()])?;
     at.number("llvm.amdgcn.mbcnt.hi", &[all, below.into()])
+}
+
+/// The number of the thread's warp in its block: threads are in waves by their linear index.
+fn warp<'ctx>(amd: &Amd, at: &Point<'_, '_, 'ctx>) -> Int<'ctx> {
+    let mut index = amd.thread_index(at, 2)?;
+    for axis in [1, 0] {
+        index = at
+            .builder
+            .build_int_mul(index, extent(at, true, axis)?, "")?;
+        index = at
+            .builder
+            .build_int_add(index, amd.thread_index(at, axis)?, "")?;
+    }
+    let digits = number(at, LANES.trailing_zeros().into());
+    Ok(at.builder.build_right_shift(index, digits, false, "")?)
 }
 
 /// The number of the thread in its half.
@@ -93,7 +107,7 @@ fn half<'ctx>(at: &Point<'_, '_, 'ctx>) -> Int<'ctx> {
     Ok(at.builder.build_and(lane, number(at, LANES), "")?)
 }
 
-fn lane_mask<'ctx>(at: &Point<'_, '_, 'ctx>, op: CompareOp) -> Int<'ctx> {
+pub(super) fn lane_mask<'ctx>(at: &Point<'_, '_, 'ctx>, op: CompareOp) -> Int<'ctx> {
     let (builder, lane) = (at.builder, lane(at)?);
     let one = builder.build_left_shift(number(at, 1), lane, "")?;
     let below = builder.build_int_sub(one, number(at, 1), "")?;
@@ -109,7 +123,7 @@ fn lane_mask<'ctx>(at: &Point<'_, '_, 'ctx>, op: CompareOp) -> Int<'ctx> {
 }
 
 /// The lanes of the thread's half that are here and say yes.
-fn ballot<'ctx>(at: &Point<'_, '_, 'ctx>, yes: IntValue<'ctx>) -> Int<'ctx> {
+pub(super) fn ballot<'ctx>(at: &Point<'_, '_, 'ctx>, yes: IntValue<'ctx>) -> Int<'ctx> {
     let wave = at.int(64);
     let lanes = at.value("llvm.amdgcn.ballot", &[wave.into()], &[yes.into()])?;
     let first = at.builder.build_int_z_extend(half(at)?, wave, "")?;
@@ -167,18 +181,18 @@ fn shuffled<'ctx>(
         }
     };
     let read = builder.build_select(there, read, own, "")?.into_int_value();
-    let read = builder.build_or(read, half(at)?, "")?;
-    let address = builder.build_int_mul(read, number(at, 4), "")?;
-    permuted(at, args[1], address)
+    permuted(at, args[1], read)
 }
 
-/// A value of another lane, whose number times 4 is the address (`ds_bpermute_b32`): word by word.
-fn permuted<'ctx>(
+/// The value of a lane of the thread's half (`ds_bpermute_b32`, whose address is four times the lane): word by word.
+pub(super) fn permuted<'ctx>(
     at: &Point<'_, '_, 'ctx>,
     value: BasicValueEnum<'ctx>,
-    address: IntValue<'ctx>,
+    lane: IntValue<'ctx>,
 ) -> Result<BasicValueEnum<'ctx>, BackendError> {
     let (builder, word, ty) = (at.builder, at.int(32), value.get_type());
+    let lane = builder.build_or(lane, half(at)?, "")?;
+    let address = builder.build_int_mul(lane, number(at, 4), "")?;
     let bits = match ty {
         BasicTypeEnum::IntType(ty) => ty.get_bit_width(),
         BasicTypeEnum::FloatType(ty) => ty.get_bit_width(),

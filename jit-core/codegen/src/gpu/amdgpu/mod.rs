@@ -1,7 +1,7 @@
 //! AMD's GPUs: objects for gfx90a, which no device of Kiln's runs yet.
 //!
 //! Lowering is that of all GPUs; what AMD's have in their own way is in `dialect`, and the operations that
-//! rows are known by in `known`. A warp of 32 lanes is one half of a wave of 64.
+//! rows are known by in `known` and, of all lanes of a member mask, in `members`. A warp of 32 lanes is one half of a wave of 64.
 //!
 //! What is open: a fault ends the whole wave, as there is no end of one thread; addresses of shared and
 //! local memory have 32 bits in memory, where the IR has 64, so what keeps them there is refused;
@@ -11,6 +11,7 @@
 
 mod dialect;
 mod known;
+mod members;
 mod separate_loads;
 
 use std::sync::{Arc, OnceLock};

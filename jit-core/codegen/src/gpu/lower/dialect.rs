@@ -184,11 +184,12 @@ pub(in crate::gpu) trait Dialect {
         false
     }
 
-    /// Code for an operation that the GPU knows: a value, or nothing where the operation gives none.
+    /// Code for an operation that the GPU knows, on numbers of the type that selects a cell of its row: a value, or
+    /// nothing where the operation gives none.
     fn known<'ctx>(
         &self,
         _: &Point<'_, '_, 'ctx>,
-        _: Known,
+        _: (Known, Scalar),
         _: &[BasicValueEnum<'ctx>],
     ) -> Result<Option<BasicValueEnum<'ctx>>, BackendError> {
         Ok(None)
