@@ -72,7 +72,8 @@ const ALL: u32 = LARGEST as u32 + 2;
 pub(super) const MOST: usize = (u32::MAX - ALL) as usize;
 
 /// The lanes of a warp with this digit: bit by bit, as a match of all 32 bits takes longer on GPUs than eight votes do
-/// (CUB's `warp_matcher_t` has votes for this reason).
+/// (CUB's `warp_matcher_t` has votes for this reason), and so does a word of shared memory in which lanes set their bits
+/// (`benches/RESULTS.md`).
 #[device_fn]
 fn lanes_alike(digit: u32) -> u32 {
     // The grid has one row, which is not known when this is compiled: whether a known bit is set takes LLVM three
@@ -162,6 +163,7 @@ fn rank<const N: usize>(
                 let count = &mut counts[warp][digits[i] as usize];
                 first = atomic_add_with(count, alike.count_ones(), Ordering::Relaxed, Scope::Block);
             }
+            // Lanes go on when the first ones know where, so places of the next keys lie behind.
             ranks[i] = shuffle_idx(FULL_MASK, first, alike.trailing_zeros(), 32) + ahead;
         }
         (start, own)
@@ -271,8 +273,8 @@ fn digit_starts(counts: &mut [u32]) {
     counts[at] = block_exclusive_scan(counts[at], 0, |a, b| a + b);
 }
 
-/// The functions for keys of a type, which has so many digits, and of whose blocks so many are to be on a multiprocessor at
-/// once: of 32 bits more than have all the registers that they like.
+/// The functions for keys of a type, of which a thread has so many, which has so many digits, and of whose blocks so many are to
+/// be on a multiprocessor at once.
 macro_rules! radix {
     ($($key:ident $items:ident $places:literal $blocks:tt $count:ident $count_tile:ident $sweep:ident $sweep_pairs:ident $tiles:ident $keys:ident
         $pairs:ident;)*) => {$(
