@@ -4,10 +4,12 @@ use std::collections::HashMap;
 use std::ffi::c_char;
 
 use inkwell::basic_block::BasicBlock;
+use inkwell::llvm_sys::LLVMOpcode;
 use inkwell::llvm_sys::core::{
-    LLVMGetCalledValue, LLVMGetInlineAsmAsmString, LLVMGetInlineAsmConstraintString,
-    LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor, LLVMGetValueName2, LLVMIsAConstantExpr,
-    LLVMIsAFunction, LLVMIsAGlobalVariable, LLVMIsAInlineAsm, LLVMIsAtomic, LLVMIsGlobalConstant,
+    LLVMGetCalledValue, LLVMGetConstOpcode, LLVMGetInlineAsmAsmString,
+    LLVMGetInlineAsmConstraintString, LLVMGetNumSuccessors, LLVMGetOperand, LLVMGetSuccessor,
+    LLVMGetValueName2, LLVMIsAConstantExpr, LLVMIsAFunction, LLVMIsAGlobalVariable,
+    LLVMIsAInlineAsm, LLVMIsAtomic, LLVMIsGlobalConstant,
 };
 use inkwell::llvm_sys::prelude::LLVMValueRef;
 use inkwell::targets::TargetData;
@@ -59,6 +61,10 @@ pub(crate) fn text_at(address: BasicValueEnum<'_>) -> Option<Vec<u8>> {
     // SAFETY: each value is one of a live module, and is asked as what it is.
     let initializer = unsafe {
         while !LLVMIsAConstantExpr(value).is_null() {
+            // An address within the constant is not that of its bytes.
+            if LLVMGetConstOpcode(value) != LLVMOpcode::LLVMAddrSpaceCast {
+                return None;
+            }
             value = LLVMGetOperand(value, 0);
         }
         if LLVMIsAGlobalVariable(value).is_null() || LLVMIsGlobalConstant(value) == 0 {
