@@ -266,20 +266,25 @@ fn what_functions_ask_nvvm_is_answered() -> Result<()> {
 
 #[test]
 fn what_is_no_constant_cannot_be_asked_of_nvvm() {
-    let asks = "declare i32 @__nvvm_reflect(ptr) \
+    let any = "declare i32 @__nvvm_reflect(ptr) \
         define i32 @mixed(i32 %x, i32 %y) { \
           %at = inttoptr i32 %x to ptr \
           %a = call i32 @__nvvm_reflect(ptr %at) \
           ret i32 %a \
         }";
-    let hook = kiln::hooks::link_bitcode("asking", bitcode(asks));
-    let error = ptx_of(&mix, hook).expect_err("nobody knows").to_string();
-    assert!(
-        error.contains(
-            "bitcode `asking`: asks `__nvvm_reflect` by something else than a constant text"
-        ),
-        "{error}"
-    );
+    // Within a text whose beginning is a question.
+    let within = "@text = private constant [13 x i8] c\"__CUDA_ARCH\\00a\" \
+        declare i32 @__nvvm_reflect(ptr) \
+        define i32 @mixed(i32 %x, i32 %y) { \
+          %a = call i32 @__nvvm_reflect(ptr getelementptr (i8, ptr @text, i64 2)) \
+          ret i32 %a \
+        }";
+    for asks in [any, within] {
+        let hook = kiln::hooks::link_bitcode("asking", bitcode(asks));
+        let error = ptx_of(&mix, hook).expect_err("nobody knows").to_string();
+        let said = "bitcode `asking`: asks `__nvvm_reflect` by something else than a constant text";
+        assert!(error.contains(said), "{error}");
+    }
 }
 
 #[kernel]
