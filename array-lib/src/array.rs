@@ -1,7 +1,7 @@
 //! Arrays, and what they share: a device and the kernels made for it.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use dashmap::DashMap;
 use kiln_jit_core::build::Kernel;
@@ -46,10 +46,25 @@ struct Shared {
 #[derive(Default)]
 struct Made {
     /// Kernels by what they compute.
-    kernels: DashMap<Words, Kernel, FxBuildHasher>,
+    kernels: DashMap<Words, Known, FxBuildHasher>,
     launches: AtomicU64,
     /// What launches count by, a list for each that is made at the same time as others.
     counters: Mutex<Vec<Counters>>,
+}
+
+/// A kernel, and what is found of it when it is first launched.
+#[derive(Clone)]
+pub(crate) struct Known {
+    pub(crate) kernel: Kernel,
+    /// How many blocks a multiprocessor holds at once of those that it is launched with.
+    pub(crate) blocks: Arc<OnceLock<u32>>,
+}
+
+impl Known {
+    fn of(kernel: Kernel) -> Known {
+        let blocks = Arc::default();
+        Known { kernel, blocks }
+    }
 }
 
 impl std::fmt::Debug for Arrays {
@@ -116,20 +131,27 @@ impl Arrays {
         signature: Signature,
         build: impl FnOnce() -> Result<Kernel, Error>,
     ) -> Result<Kernel, Error> {
+        Ok(self.known(signature, build)?.kernel)
+    }
+
+    /// The kernel with this signature, as [`Arrays::kernel`], with what is known of it.
+    pub(crate) fn known(
+        &self,
+        signature: Signature,
+        build: impl FnOnce() -> Result<Kernel, Error>,
+    ) -> Result<Known, Error> {
         let Some(signature) = signature.words() else {
-            return build();
+            return Ok(Known::of(build()?));
         };
-        if let Some(kernel) = self.shared.made.kernels.get(&signature) {
-            return Ok(kernel.clone());
+        let kernels = &self.shared.made.kernels;
+        if let Some(known) = kernels.get(&signature) {
+            return Ok(known.clone());
         }
         let kernel = build()?;
-        Ok(self
-            .shared
-            .made
-            .kernels
+        let known = kernels
             .entry(signature)
-            .or_insert(kernel)
-            .clone())
+            .or_insert_with(|| Known::of(kernel));
+        Ok(known.clone())
     }
 
     /// An array of a buffer, whose elements lie one after the other.

@@ -68,9 +68,9 @@ pub(crate) enum FunctionName {
 pub(crate) const LONG: usize = 8;
 
 /// Operations of an instruction or two, as far as names tell; conversions, whose names have a type behind, are more.
-const SHORT: [&str; 22] = [
-    "abs", "add", "bitand", "bitor", "bitxor", "eq", "ge", "gt", "le", "lt", "max", "maximum",
-    "min", "minimum", "mul", "ne", "neg", "not", "shl", "shr", "sub", "where",
+const SHORT: [&str; 23] = [
+    "abs", "add", "bitand", "bitor", "bitxor", "eq", "ge", "gt", "indexed", "le", "lt", "max",
+    "maximum", "min", "minimum", "mul", "ne", "neg", "not", "shl", "shr", "sub", "where",
 ];
 
 impl FunctionName {

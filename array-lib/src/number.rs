@@ -33,6 +33,10 @@ pub trait NumberElement: Element + PartialOrd + Default {
     #[doc(hidden)]
     fn indexed(self, index: u32) -> Self::Indexed;
 
+    /// Where in an indexed number its index lies, in bytes.
+    #[doc(hidden)]
+    const PLACE_OF_INDEX: usize;
+
     /// A sum as it is given out.
     #[doc(hidden)]
     fn whole_sum(sum: Self::Accumulator) -> Self::Sum;
@@ -100,6 +104,7 @@ macro_rules! numbers {
             type Sum = $sum;
             type Accumulator = $accumulator;
             type Indexed = $indexed;
+            const PLACE_OF_INDEX: usize = std::mem::offset_of!($indexed, index);
 
             fn indexed(self, index: u32) -> $indexed {
                 $indexed { value: self, index }

@@ -22,6 +22,8 @@
 pub(crate) mod counters;
 mod gpu;
 
+use std::sync::OnceLock;
+
 use kiln_device_stdlib::index::Index;
 use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{Kernel, KernelBuilder, Val, Var};
@@ -231,14 +233,36 @@ impl Launch<'_> {
         Ok(arrays.of(out, Shape::new(results)))
     }
 
-    /// Launches a fold of all elements, whose blocks leave what they have behind the result.
-    fn run_total<T: Element>(&self, arrays: &Arrays, identity: T, rounds: u32) -> Result<Array<T>> {
-        let left = self.grid.0 as usize;
-        let mut out = arrays.jit().unspecified::<T>(1 + left)?;
+    /// Launches a fold of all elements, whose blocks leave what they have behind the result: as many as there are at once,
+    /// of this many at most.
+    fn run_total<T: Element>(
+        &self,
+        arrays: &Arrays,
+        identity: T,
+        at_once: &OnceLock<u32>,
+        fused: &Fused<'_>,
+    ) -> Result<Array<T>> {
+        let jit = arrays.jit();
+        let mut out = jit.unspecified::<T>(1 + self.grid.0 as usize)?;
         arrays.with_counter(|counters, counter| {
-            let more = [counters.into_arg(), counter.into_arg(), rounds.into_arg()];
-            self.launch(arrays, &mut out, (identity, more))
+            let mut args = |rounds: u32, launch: &mut dyn FnMut(&[Arg<'_>]) -> Result<()>| {
+                let more = [counters.into_arg(), counter.into_arg(), rounds.into_arg()];
+                launch(&self.args(&mut out, (identity, more))?)
+            };
+            if at_once.get().is_none() {
+                args(0, &mut |args| {
+                    let occupancy = jit.compile(&self.kernel, args)?.occupancy(self.block, 0)?;
+                    at_once.get_or_init(|| occupancy.blocks);
+                    Ok(())
+                })?;
+            }
+            let of_each = at_once.get().map_or(1, |blocks| (*blocks).max(1));
+            let blocks = self.grid.0.min(of_each * gpu::multiprocessors(arrays));
+            args(gpu::rounds(fused, blocks), &mut |args| {
+                Ok(jit.launch(&self.kernel, blocks, self.block, args)?)
+            })
         })?;
+        arrays.count_launch();
         Ok(arrays.of(out, Shape::new(1)))
     }
 
@@ -248,17 +272,27 @@ impl Launch<'_> {
         out: &'a mut Buffer<T>,
         (identity, more): (T, impl IntoIterator<Item = Arg<'a>>),
     ) -> Result<()> {
+        let args = self.args(out, (identity, more))?;
+        arrays
+            .jit()
+            .launch(&self.kernel, self.grid, self.block, &args)?;
+        arrays.count_launch();
+        Ok(())
+    }
+
+    /// The arguments of the kernel.
+    fn args<'a, T: Element>(
+        &'a self,
+        out: &'a mut Buffer<T>,
+        (identity, more): (T, impl IntoIterator<Item = Arg<'a>>),
+    ) -> Result<Vec<Arg<'a>>> {
         let mut args: Vec<Arg<'_>> = vec![out.into_arg(), identity.into_arg()];
         args.extend(more);
         for passed in &self.passed {
             args.push(passed.arg()?);
         }
         args.extend(self.op.captures.iter().map(|number| number.arg()));
-        arrays
-            .jit()
-            .launch(&self.kernel, self.grid, self.block, &args)?;
-        arrays.count_launch();
-        Ok(())
+        Ok(args)
     }
 }
 
@@ -372,17 +406,16 @@ impl<T: Element> Expr<T> {
         let fused = Fused::new(self, &purpose, &mut signature)?;
         let arrays = fused.arrays()?;
         signature.fold(Way::Total);
-        let multiprocessors = arrays.jit().device().info().multiprocessors;
-        let blocks = gpu::blocks_for_all(&fused, multiprocessors);
+        let known = arrays.known(signature, || build::<T>(&fused, op, Way::Total))?;
         let launch = Launch {
-            kernel: arrays.kernel(signature, || build::<T>(&fused, op, Way::Total))?,
-            grid: (blocks, 1),
+            kernel: known.kernel,
+            grid: (gpu::most_blocks(&fused, gpu::multiprocessors(arrays)), 1),
             block: BLOCK,
             parts: None,
             passed: fused.passed(),
             op,
         };
-        launch.run_total(arrays, identity, gpu::rounds(&fused, blocks))
+        launch.run_total(arrays, identity, &known.blocks, &fused)
     }
 
     /// Each of at most `max_blocks` blocks folds its share to one partial result.
@@ -444,10 +477,9 @@ impl<T: Element> Expr<T> {
         };
         let fused = Fused::new(self, &purpose, &mut signature)?;
         let arrays = fused.arrays()?;
-        let multiprocessors = arrays.jit().device().info().multiprocessors;
         let lens = (kept, folded);
         let for_gpu = match fused.is_for_gpu() {
-            true => gpu::plan(&fused, lens, size_of::<T>(), multiprocessors),
+            true => gpu::plan(&fused, lens, size_of::<T>(), gpu::multiprocessors(arrays)),
             false => None,
         };
         let Plan {

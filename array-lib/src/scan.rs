@@ -27,7 +27,7 @@ pub(crate) use select::select_of;
 pub(crate) use whole::{ScanAll, scan_all};
 
 /// More elements than any tile has: the last one may count that far beyond the last element.
-const BEYOND: usize = 8192;
+const BEYOND: usize = 16_384;
 
 /// The most elements that are counted, with those that the last tile has no more of.
 pub(crate) const MOST: usize = u32::MAX as usize - BEYOND;
@@ -203,7 +203,7 @@ impl<T: NumberElement> Array<T> {
     /// A dimension that is not there; those of [`Expr::eval`](crate::Expr::eval).
     pub fn cumsum(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
-            all: ScanAll::sums::<T>()?,
+            all: ScanAll::sums::<T>(self.arrays.jit())?,
             rows: scan_rows_sums.get()?,
             neutral: T::ZERO,
             op: Op::Sum,
@@ -217,7 +217,7 @@ impl<T: NumberElement> Array<T> {
     /// As [`Array::cumsum`].
     pub fn cumprod(&self, axis: isize) -> Result<Array<T>> {
         let scan = Scan {
-            all: ScanAll::products::<T>()?,
+            all: ScanAll::products::<T>(self.arrays.jit())?,
             rows: scan_rows_products.get()?,
             neutral: T::ONE,
             op: Op::Product,

@@ -1,9 +1,11 @@
 //! Reductions by name: sums, extremes, averages, counts, of all elements or along some dimensions.
 
+use std::sync::Arc;
+
 use kiln_device_stdlib::math::Math;
 use kiln_jit_core::build::Val;
 
-use crate::layout::axis_of;
+use crate::layout::{Layout, axis_of};
 use crate::{
     Array, ArrayError, Element, ElementFn, Expr, FloatElement, IntoAxes, IntoExpr, NumberElement,
     Result, keep_dims,
@@ -92,7 +94,7 @@ impl<T: NumberElement> Expr<T> {
             first_of::<T>(greatest),
             Self::identity_of_first(greatest),
         )?;
-        Ok(index_of::<T>(first).eval()?.item()? as usize)
+        Ok(index_of::<T>(first)?.item()? as usize)
     }
 
     #[track_caller]
@@ -111,12 +113,29 @@ impl<T: NumberElement> Expr<T> {
             first_of::<T>(greatest),
             Self::identity_of_first(greatest),
         )?;
-        index_of::<T>(first).eval()
+        index_of::<T>(first)
     }
 }
 
-fn index_of<T: NumberElement>(indexed: Array<T::Indexed>) -> Expr<u32> {
-    indexed.expr().unary("index", |x| x.field("index"))
+/// The indices of indexed numbers. Of a single one nothing is computed: what lies there is looked at as what it is.
+fn index_of<T: NumberElement>(indexed: Array<T::Indexed>) -> Result<Array<u32>> {
+    let is_one = indexed.len() == 1 && size_of::<T>() + size_of::<u32>() == size_of::<T::Indexed>();
+    let place = indexed.layout.offset * size_of::<T::Indexed>() + T::PLACE_OF_INDEX;
+    match Arc::try_unwrap(indexed.buffer) {
+        Ok(buffer) if is_one => Ok(Array {
+            buffer: Arc::new(buffer.into_cast()?),
+            layout: Layout {
+                offset: place / size_of::<u32>(),
+                ..indexed.layout
+            },
+            arrays: indexed.arrays,
+        }),
+        buffer => {
+            let buffer = buffer.map_or_else(|shared| shared, Arc::new);
+            let indexed = Array { buffer, ..indexed };
+            indexed.expr().unary("index", |x| x.field("index")).eval()
+        }
+    }
 }
 
 /// How many elements are folded for each that stays.

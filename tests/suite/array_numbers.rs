@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use half::{bf16, f16};
 use kiln::array::{ArrayError, where_};
+use kiln::core::runtime::DeviceKind;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 
@@ -11,6 +12,8 @@ use super::{Outcome, chapter};
 chapter![
     halves_are_rounded_once,
     sums_do_not_wrap,
+    indices_of_one_element,
+    roots_are_folded,
     sums_of_halves,
     compensated_sums,
     softmax_of_any_size,
@@ -60,6 +63,68 @@ fn halves_are_rounded_once(jit: &Jit) -> Outcome {
     assert_eq!((chosen.to_vec()?, brain.argmax()?), (brain.to_vec()?, 1));
     let total = brain.expr().reduce(device!(|a, b| a + b), bf16::ZERO)?;
     assert_eq!(total, bf16::from_f32(257.0));
+    Ok(())
+}
+
+#[kernel]
+fn first_of(x: &[u32], y: &mut [u32]) {
+    y[0] = x[0];
+}
+
+/// The index of the greatest of all elements, of types whose indexed numbers have padding and have none: an array as any other.
+fn indices_of_one_element(jit: &Jit) -> Outcome {
+    macro_rules! each {
+        ($($number:ty)*) => {$({
+            let arrays = Arrays::new(jit);
+            let x = arrays.vector([3, 1, 4, 1, 5, 9, 2, 6].map(|x| x as $number).to_vec())?;
+            let greatest = x.argmax_axis(0)?;
+            assert_eq!((greatest.rank(), greatest.item()?), (0, 5));
+            assert_eq!((x.argmax()?, x.argmin()?, x.argmin_axis(0)?.item()?), (5, 1, 1));
+            assert_eq!((&greatest + 1).eval()?.item()?, 6);
+            let taken = x.take(&greatest.reshape(1)?, 0)?;
+            assert_eq!(taken.to_vec()?, [9 as $number]);
+            let mut y = jit.zeros::<u32>(1)?;
+            jit.launch(&first_of, 1, 1, args!(&greatest.contiguous()?, &mut y))?;
+            assert_eq!(y.to_vec()?, [5]);
+        })*};
+    }
+    each!(u8 i16 i32 f32 u64 f64);
+    Ok(())
+}
+
+/// Sums of what takes long to compute, of which several steps are read at once, in all ways that there are to fold.
+fn roots_are_folded(jit: &Jit) -> Outcome {
+    let arrays = Arrays::new(jit);
+    let is_gpu = jit.device().info().kind == DeviceKind::Cuda;
+    // Short columns, of which a block has the more the more there are.
+    let many = if is_gpu { 600_000 } else { 9000 };
+    for (rows, columns) in [
+        (1, 1),
+        (3, 5),
+        (37, 1000),
+        (1000, 37),
+        (260, 516),
+        (2, 50_000),
+        (20_000, 4),
+        (3, many),
+        (70, many / 4),
+    ] {
+        let root = |i: usize| i % 7 + i / columns % 3;
+        let squares: Vec<f32> = (0..rows * columns).map(|i| root(i).pow(2) as f32).collect();
+        let x = arrays.array(squares, (rows, columns))?;
+        let sum = |of: &mut dyn Iterator<Item = usize>| of.map(root).sum::<usize>() as f32;
+        let name = format!("{rows} x {columns}");
+        let all = sum(&mut (0..rows * columns));
+        assert_eq!(x.sqrt().sum()?, all, "{name}");
+        let along: Vec<f32> = (0..rows)
+            .map(|row| sum(&mut (row * columns..(row + 1) * columns)))
+            .collect();
+        assert_eq!(x.sqrt().sum_axis(1)?.to_vec()?, along, "{name}");
+        let down: Vec<f32> = (0..columns)
+            .map(|column| sum(&mut (0..rows).map(|row| row * columns + column)))
+            .collect();
+        assert_eq!(x.sqrt().sum_axis(0)?.to_vec()?, down, "{name}");
+    }
     Ok(())
 }
 

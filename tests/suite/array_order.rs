@@ -277,7 +277,7 @@ fn quantiles(jit: &Jit) -> Outcome {
 
 fn long_running_sums(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    for n in [0, 1, 4096, 4097, 20_000] {
+    for n in [0, 1, 5120, 10_241, 20_000] {
         let x: Vec<u32> = (0..n).map(|i| number(i) as u32).collect();
         let sums = arrays.vector(x.clone())?.cumsum(0)?.to_vec()?;
         let mut sum = 0u32;

@@ -2,6 +2,7 @@
 //! all and along dimensions, tiles, selections, sorting, and buffers whose values are not specified.
 
 use expect_test::expect;
+use kiln::core::runtime::DeviceKind;
 use kiln::core::target::Target;
 use kiln::prelude::*;
 
@@ -236,7 +237,12 @@ fn many_tiles_are_sorted(jit: &Jit) -> Outcome {
 
 fn many_tiles_are_scanned(jit: &Jit) -> Outcome {
     let arrays = Arrays::new(jit);
-    for n in [4095, 4096, 4097, 34 * 4096 + 1] {
+    // Of a tile's parts, of tiles, and on a GPU of more tiles than a warp looks back at.
+    let many = match jit.device().info().kind {
+        DeviceKind::Cuda => 34 * 15_360 + 1,
+        _ => 70_000,
+    };
+    for n in [5121, 15_359, 15_360, 15_361, many] {
         let x = numbers(n);
         let narrow = arrays.vector(x.iter().map(|x| *x as i32).collect::<Vec<_>>())?;
         let sums = |x: &[i64]| -> Vec<i32> {
@@ -346,10 +352,10 @@ fn more_elements_than_are_counted(jit: &Jit) -> Outcome {
     ];
     let texts = errors.map(|error| error.expect_err("it has too many").to_string());
     expect![[r#"
-        a running sum, product or fold of an array of shape 4294967296: its indices tell 4294959103 elements apart; go through it in parts, `x.slice(s![a..b])`
+        a running sum, product or fold of an array of shape 4294967296: its indices tell 4294950911 elements apart; go through it in parts, `x.slice(s![a..b])`
         sorting of an array of shape 4294967296: its indices tell 4294961149 elements apart; go through it in parts, `x.slice(s![a..b])`
         sorting of an array of shape 4294967296: its indices tell 4294961149 elements apart; go through it in parts, `x.slice(s![a..b])`
-        `compress` of an array of shape 4294967296: its indices tell 4294959103 elements apart; go through it in parts, `x.slice(s![a..b])`
+        `compress` of an array of shape 4294967296: its indices tell 4294950911 elements apart; go through it in parts, `x.slice(s![a..b])`
         `take` of an array of shape 4294967296: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`
         `bincount` of an array of shape 4294967296: its indices tell 4294967295 elements apart; go through it in parts, `x.slice(s![a..b])`"#]].assert_eq(&texts.join("\n"));
     Ok(())

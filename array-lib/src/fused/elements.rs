@@ -380,23 +380,23 @@ impl<'k> Elements<'_, '_, 'k> {
         self.moved(to, None, shift).unwrap_or(index)
     }
 
-    /// Elements with indices from one on, one after the other, of an expression of one group.
-    pub(crate) fn run(&self, first: Val<'k>, count: u32) -> Vec<Val<'k>> {
-        self.values(count, &|item| {
-            let at = At::Index(first + self.fused.widened(self.k.lit(Type::U32, item)));
+    /// Runs of so many elements each with indices one after the other, of an expression of one group.
+    pub(crate) fn runs(&self, firsts: &[Val<'k>], count: u32) -> Vec<Val<'k>> {
+        self.values(count * firsts.len() as u32, &|item| {
+            let by = self.k.lit(Type::U32, item % count);
+            let at = At::Index(firsts[(item / count) as usize] + self.fused.widened(by));
             (self.places_at(None, 0, at), at)
         })
     }
 
-    /// Elements of an index of a group whose operands' elements lie beside each other along a group.
-    pub(crate) fn run_beside(
-        &self,
-        places: &Places<'k>,
-        along: usize,
-        index: Val<'k>,
-    ) -> Vec<Val<'k>> {
-        let beside = |item: u32| (self.beside(places, along, item), At::Index(index));
-        self.values(self.fused.adjacent, &beside)
+    /// Runs of elements, each of an index of a group, whose operands' elements lie beside each other along a group from
+    /// these places on.
+    pub(crate) fn runs_beside(&self, runs: &[(Places<'k>, Val<'k>)], along: usize) -> Vec<Val<'k>> {
+        let count = self.fused.adjacent();
+        self.values(count * runs.len() as u32, &|item| {
+            let (places, index) = &runs[(item / count) as usize];
+            (self.beside(places, along, item % count), At::Index(*index))
+        })
     }
 
     /// Several elements, of which what all need is read before anything is computed of it: accesses beside each other

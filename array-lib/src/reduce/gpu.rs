@@ -8,6 +8,7 @@ use kiln_jit_core::ir::{AtomicOp, Ordering, Scope, Type, Unroll};
 use kiln_jit_core::launch::grid_for;
 
 use super::{BLOCK, Fold, Plan};
+use crate::Arrays;
 use crate::fused::{Fused, MOST_ALONG_Y};
 use crate::signature::Way;
 
@@ -17,20 +18,38 @@ const WARP: u32 = 32;
 /// How many times a thread reads, at most, before it folds what it has read.
 const DEPTH: u32 = 8;
 
-/// How many additions a loop has, by what the expression takes, as long as it reads twice at once: what takes long to compute
-/// is not waited for memory as often, and each copy takes time to compile.
-const COPIES: u32 = 256;
+/// Of more additions than this for the elements that are read at once an expression is long.
+const LONG: usize = 32;
 
-/// How many blocks a multiprocessor has of those that fold all elements.
-const BLOCKS: u32 = 4;
+/// How many blocks a multiprocessor has, at most, of those that fold all elements; of what takes long more.
+const BLOCKS: u32 = 6;
+const LONG_BLOCKS: u32 = 8;
+
+/// Of fewer elements a thread should not have its part of a column.
+const SHORT_COLUMN: usize = 32;
 
 /// The most bytes of an element of which blocks that fold columns have those of all threads in shared memory.
 const MOST_BYTES: usize = 64;
 
-/// How many blocks fold all elements, of which there are so many.
-pub(super) fn blocks_for_all(fused: &Fused<'_>, multiprocessors: u32) -> u32 {
-    let most = multiprocessors.max(1) * BLOCKS;
-    grid_for(fused.shape.len(), BLOCK * fused.adjacent()).min(most)
+/// The multiprocessors of a device.
+pub(super) fn multiprocessors(arrays: &Arrays) -> u32 {
+    arrays.jit().device().info().multiprocessors.max(1)
+}
+
+/// Whether an expression takes so long that functions are among it which ask. No load goes past these, so what several
+/// steps need is read before anything is computed; and as it waits less for memory, two copies of it are enough, which
+/// take less time to compile.
+fn is_long(fused: &Fused<'_>) -> bool {
+    fused.weight * fused.adjacent() as usize > LONG
+}
+
+/// How many blocks fold all elements, at most.
+pub(super) fn most_blocks(fused: &Fused<'_>, multiprocessors: u32) -> u32 {
+    let of_each = match is_long(fused) {
+        true => LONG_BLOCKS,
+        false => BLOCKS,
+    };
+    grid_for(fused.shape.len(), BLOCK * fused.adjacent()).min(multiprocessors * of_each)
 }
 
 /// How many elements a block folds at a time, of all elements.
@@ -81,10 +100,17 @@ pub(super) fn plan(
         return None;
     }
     let along = kept.div_ceil(count).next_power_of_two();
-    let along = along.clamp(1, WARP as usize);
+    let mut along = along.clamp(1, WARP as usize);
+    let enough = threads / BLOCK as usize;
+    let is_short = |along: usize| folded < SHORT_COLUMN * (BLOCK as usize / along);
+    // Of short columns a thread has more, so that less is folded between threads, as long as there are enough blocks.
+    while along < BLOCK as usize && is_short(along) && kept / (2 * along * count) >= enough {
+        along *= 2;
+    }
     let blocks = kept.div_ceil(along * count);
     let rows = BLOCK as usize / along;
-    let most = (threads / BLOCK as usize).div_ceil(blocks);
+    // No more blocks than there are at once: a few that are left over would take as long as all others.
+    let most = (enough / blocks).max(1);
     let parts = most.min(folded / (rows * 64)).clamp(1, MOST_ALONG_Y);
     let step = folded.div_ceil(parts);
     Some(Plan {
@@ -97,11 +123,20 @@ pub(super) fn plan(
 }
 
 impl<'k> Fold<'_, '_, '_, 'k> {
-    /// How many times a thread reads before it folds what it has read: 2, 4 or [`DEPTH`].
-    fn depth(&self) -> u32 {
-        let weight = self.fused.weight.min(COPIES as usize) as u32;
-        let most = COPIES / (weight * self.fused.adjacent());
-        1 << most.clamp(2, DEPTH).ilog2()
+    /// Goes from an index to an end by steps, by two of them at once while there are two.
+    fn go_by_two(
+        &self,
+        (first, end, step): (Val<'k>, Val<'k>, Val<'k>),
+        each: &dyn Fn(&[Val<'k>]),
+    ) {
+        let (k, two) = (self.k, self.fused.widened(self.k.lit(Type::U32, 2)));
+        let next = k.var("next", first);
+        let last = end - end.min(step);
+        k.for_loop(first, last, step * two, Unroll::Never, |i| {
+            each(&[i, i + step]);
+            next.set(i + step * two);
+        });
+        k.if_(next.get().lt(end), || each(&[next.get()]));
     }
 
     fn shuffled(&self, value: Val<'k>, lanes: u32) -> Val<'k> {
@@ -198,12 +233,16 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             let first = at * number(tile) + fused.widened(thread * wide);
             let last = (DEPTH - 1) * BLOCK * wide + wide - 1;
             k.if_(self.elements.has(long(first) + last), || {
-                let (zero, steps, one) = (number(0), number(DEPTH), number(1));
-                k.for_loop(zero, steps, one, Unroll::By(self.depth()), |step| {
-                    let next = first + step * number(BLOCK * wide);
-                    (self.elements.run(next, wide))
-                        .into_iter()
-                        .for_each(|value| self.add(value));
+                let (at_once, unroll) = match is_long(self.fused) {
+                    true => (2, Unroll::Never),
+                    false => (1, Unroll::By(DEPTH)),
+                };
+                let (zero, steps) = (number(0), number(DEPTH));
+                k.for_loop(zero, steps, number(at_once), unroll, |step| {
+                    let next = |n: u32| first + (step + number(n)) * number(BLOCK * wide);
+                    let firsts: Vec<_> = (0..at_once).map(next).collect();
+                    let all = self.elements.runs(&firsts, wide);
+                    all.into_iter().for_each(|value| self.add(value));
                 });
             });
         });
@@ -214,13 +253,13 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         );
         let (first, step) = (tiles * number(BLOCK * DEPTH) + place, grid * number(BLOCK));
         // Less than a tile is left for a block: of what takes long to compute one copy is enough.
-        let unroll = match self.depth() {
-            DEPTH => Unroll::By(DEPTH / 2),
-            _ => Unroll::Never,
+        let unroll = match is_long(self.fused) {
+            true => Unroll::Never,
+            false => Unroll::By(DEPTH / 2),
         };
         k.if_(self.elements.has(long(runs * number(wide)) - 1u32), || {
             k.for_loop(first, runs, step, unroll, |run| {
-                let all = self.elements.run(run * number(wide), wide);
+                let all = self.elements.runs(&[run * number(wide)], wide);
                 all.into_iter().for_each(|value| self.add(value));
             });
         });
@@ -238,13 +277,20 @@ impl<'k> Fold<'_, '_, '_, 'k> {
         let (k, wide, from) = (self.k, self.fused.adjacent(), from.to_vec());
         let number = |n: u32| self.fused.widened(k.lit(Type::U32, n));
         let runs = self.elements.count(1) / number(wide);
-        let unroll = Unroll::By((self.depth() / 2).max(2));
-        k.for_loop(first, runs, step, unroll, |run| {
-            let i = run * number(wide);
-            let places = self.elements.places(Some(&from), 1, i);
-            let all = self.elements.run_beside(&places, 1, i);
+        let each = |runs: &[Val<'k>]| {
+            let place = |run: &Val<'k>| {
+                let i = *run * number(wide);
+                (self.elements.places(Some(&from), 1, i), i)
+            };
+            let places: Vec<_> = runs.iter().map(place).collect();
+            let all = self.elements.runs_beside(&places, 1);
             all.into_iter().for_each(|value| self.add(value));
-        });
+        };
+        if is_long(self.fused) {
+            return self.go_by_two((first, runs, step), &each);
+        }
+        let unroll = Unroll::By(DEPTH / 2);
+        k.for_loop(first, runs, step, unroll, |run| each(&[run]));
     }
 
     /// Folds a row by so many lanes of a warp.
@@ -290,38 +336,52 @@ impl<'k> Fold<'_, '_, '_, 'k> {
             let from = self.elements.places(None, 0, column);
             let first = part * step + fused.widened(thread / along);
             let (end, rows) = (end.min(part * step + step), k.lit(Type::U32, rows));
-            k.for_loop(
-                first,
-                end,
-                fused.widened(rows),
-                Unroll::By(self.depth()),
-                |i| {
-                    let places = self.elements.places(Some(&from), 1, i);
-                    for (value, sum) in self
-                        .elements
-                        .run_beside(&places, 0, i)
-                        .into_iter()
-                        .zip(&sums)
-                    {
-                        sum.set((self.op)(sum.get(), value));
-                    }
-                },
-            );
+            let each = |rows: &[Val<'k>]| {
+                let place = |i: &Val<'k>| (self.elements.places(Some(&from), 1, *i), *i);
+                let places: Vec<_> = rows.iter().map(place).collect();
+                let all = self.elements.runs_beside(&places, 0);
+                for (value, sum) in all.into_iter().zip(sums.iter().cycle()) {
+                    sum.set((self.op)(sum.get(), value));
+                }
+            };
+            let rows = fused.widened(rows);
+            match is_long(self.fused) {
+                true => self.go_by_two((first, end, rows), &each),
+                false => {
+                    k.for_loop(first, end, rows, Unroll::By(DEPTH), |i| each(&[i]));
+                }
+            }
         });
+        self.between_rows(&sums, (along, left, part * columns), columns);
+    }
+
+    /// Folds what the threads of a block have of columns, of which so many threads are beside each other from a column on,
+    /// and stores it behind a place.
+    fn between_rows(
+        &self,
+        sums: &[Var<'k>],
+        (along, left, to): (u32, Val<'k>, Val<'k>),
+        columns: Val<'k>,
+    ) {
+        let (k, fused, wide) = (self.k, self.fused, self.fused.adjacent());
+        let (thread, width) = (k.thread_idx().x(), along * wide);
         let tile = k.shared_array("tile", self.identity.ty(), BLOCK * wide);
-        for (item, sum) in (0..).zip(&sums) {
+        for (item, sum) in (0..).zip(sums) {
             tile.at(thread * wide + item).set(*sum);
         }
         k.barrier();
-        let column = left + fused.widened(thread);
-        k.if_(thread.lt(along * wide) & column.lt(columns), || {
-            let sum = k.var("column", tile.at(thread));
-            for row in 1..rows {
-                let other = tile.at(thread + row * (along * wide)).get();
-                sum.set((self.op)(sum.get(), other));
-            }
-            self.out.at(part * columns + column).set(sum);
-        });
+        for turn in 0..width.div_ceil(BLOCK) {
+            let place = thread + turn * BLOCK;
+            let column = left + fused.widened(place);
+            k.if_(place.lt(width) & column.lt(columns), || {
+                let sum = k.var("column", tile.at(place));
+                for row in 1..BLOCK / along {
+                    let other = tile.at(place + row * width).get();
+                    sum.set((self.op)(sum.get(), other));
+                }
+                self.out.at(to + column).set(sum);
+            });
+        }
     }
 }
 

@@ -622,7 +622,7 @@ impl<'a> Sort<'a> {
         }
         let mut counts = jit.unspecified::<u32>(len)?;
         jit.launch(count, self.tiles, BLOCK, args!(x, shift, &mut counts))?;
-        let starts = scan_all(jit, &ScanAll::sums::<u32>()?, &counts, len, 0, true)?;
+        let starts = scan_all(jit, &ScanAll::sums::<u32>(jit)?, &counts, len, 0, true)?;
         Ok(Starts {
             starts: Arc::new(starts),
             state: jit.zeros(1)?,
