@@ -12,6 +12,9 @@ chapter![
     parts_of_slices_are_checked,
     faults_in_device_functions_name_them,
     faults_name_the_column_in_rust_functions,
+    each_of_several_places_leaves_its_own_record,
+    one_of_several_places_is_told_as_a_whole,
+    places_tell_indices_of_their_own_widths,
     assumptions_that_do_not_hold_are_reported,
     assumptions_in_device_functions_and_beside_barriers,
     what_is_assumed_holds_without_checks,
@@ -210,6 +213,144 @@ fn faults_name_the_column_in_rust_functions(jit: &Jit) -> Outcome {
     let fault = fault(jit.synchronize());
     assert_eq!((fault.index, fault.length), (8, 8));
     assert_eq!(fault.location, format!("{}:{LINE}:13", file!()));
+    Ok(())
+}
+
+#[device_fn]
+#[inline(never)]
+fn far(x: &[u32], i: usize) -> u32 {
+    x[i] + 1
+}
+
+#[device_fn]
+fn next(x: &[u32], i: usize) -> u32 {
+    x[i] + far(x, i)
+}
+
+/// The line of the first access in [`several`]; places 1 to 3 are in the next lines, 4 is three behind those.
+const SEVERAL: u32 = line!() + 16;
+
+/// A thread reaches to `to` at one of eight places: thread 37 at the one that is asked for or, if there is none of that
+/// number, each thread at its own.
+#[kernel]
+fn several(x: &[u32], rows: &[[u16; 5]], place: u32, to: usize, out: &mut [u32]) {
+    let tile = shared!([u32; 64]);
+    let t = thread_idx().x;
+    let asked = if t == 37 { place } else { 8 };
+    let mine = if place < 8 { asked } else { t as u32 % 8 };
+    let mut at = [0; 8];
+    for p in 0..8 {
+        at[p] = if mine == p as u32 { to } else { 0 };
+    }
+    let mut sum = 0;
+    for k in 0..x.len() / 2 {
+        sum += x[at[0] + k];
+        sum += x[at[1]];
+        sum += rows[at[2]][1] as u32;
+        sum += rows[1][at[3]] as u32;
+    }
+    tile[t] = sum;
+    barrier();
+    sum += tile[at[4]];
+    sum += next(x, at[5]);
+    sum += far(x, at[6]);
+    assert!(at[7] == 0, "seven");
+    barrier();
+    out[t] = sum;
+}
+
+/// What a fault at a place of [`several`] has to tell, of 9 numbers and 6 rows.
+fn assert_tells(fault: &kiln::core::launch::KernelFault, place: u32, to: usize) {
+    let line = |n: u32| format!(":{}:", SEVERAL + n);
+    let (length, of) = match place {
+        0 | 1 => (9, line(place)),
+        2 => (6, line(2)),
+        3 => (5, line(3)),
+        4 => (64, line(7)),
+        5 => (9, "next".to_owned()),
+        6 => (9, "far".to_owned()),
+        _ => (0, "seven".to_owned()),
+    };
+    let index = if length == 0 { 0 } else { to as i128 };
+    assert_eq!(
+        (fault.index, fault.length),
+        (index, length),
+        "{place}: {fault}"
+    );
+    assert!(fault.to_string().contains(&of), "{place}: {fault}");
+}
+
+fn each_of_several_places_leaves_its_own_record(jit: &Jit) -> Outcome {
+    let x = jit.upload(&[1u32; 9])?;
+    let rows = jit.upload(&[[1u16; 5]; 6])?;
+    for (place, to) in (0..8).flat_map(|place| [64, 0xffff_fff0].map(|to| (place, to))) {
+        let mut out = jit.upload(&[99u32; 64])?;
+        several.launch(jit, (1, 64), &x, &rows, place, to, &mut out)?;
+        let fault = fault(jit.synchronize());
+        assert_tells(&fault, place, to);
+        assert_eq!(fault.thread.x, 37, "{fault}");
+        let out = out.to_vec()?;
+        assert_eq!((out[36], out[37], out[38]), (37, 99, 37), "{place}");
+    }
+    Ok(())
+}
+
+fn one_of_several_places_is_told_as_a_whole(jit: &Jit) -> Outcome {
+    let x = jit.upload(&[1u32; 9])?;
+    let rows = jit.upload(&[[1u16; 5]; 6])?;
+    for to in [64usize, 70, 1 << 31] {
+        let mut out = jit.upload(&[99u32; 64])?;
+        several.launch(jit, (1, 64), &x, &rows, 8, to, &mut out)?;
+        let fault = fault(jit.synchronize());
+        assert_tells(&fault, fault.thread.x % 8, to);
+        assert_eq!(out.to_vec()?, [99; 64]);
+        // No other one is told.
+        jit.synchronize()?;
+    }
+    Ok(())
+}
+
+fn places_tell_indices_of_their_own_widths(jit: &Jit) -> Outcome {
+    let kernel = Kernel::build("widths", |k| {
+        let (x, out) = (k.slice("x", Type::U32), k.slice_mut("out", Type::U32));
+        let place = k.param("place", Type::U32);
+        let at = [Type::U8, Type::I32, Type::U32, Type::I64, Type::U64];
+        for (n, ty) in (0..).zip(at) {
+            let index = k.param(&format!("i{n}"), ty);
+            k.if_(place.eq(n), || out.at(n).set(x.at(index)));
+        }
+        k.assert_eq(k.param("both", Type::I64), 7i64, "both");
+    })?;
+    let x = jit.upload(&[1u32; 9])?;
+    let mut out = jit.zeros::<u32>(5)?;
+    let (far, high) = (1i64 << 40 | 70, 1u64 << 63 | 5);
+    let told: [i128; 5] = [200, -5, 0xffff_fff0, far.into(), high.into()];
+    for (place, index) in (0u32..).zip(told) {
+        let numbers = args!(
+            &x,
+            &mut out,
+            place,
+            200u8,
+            -5i32,
+            0xffff_fff0u32,
+            far,
+            high,
+            7i64
+        );
+        jit.launch(&kernel, 1, 1, numbers)?;
+        let fault = fault(jit.synchronize());
+        assert_eq!((fault.index, fault.length), (index, 9), "{place}: {fault}");
+    }
+    jit.launch(
+        &kernel,
+        1,
+        1,
+        args!(&x, &mut out, 9u32, 0u8, 0i32, 0u32, 0i64, 0u64, far),
+    )?;
+    let fault = fault(jit.synchronize());
+    let panic = fault.panic.as_deref().unwrap_or_default();
+    assert!(panic.contains(&far.to_string()), "{fault}");
+    assert_eq!(out.to_vec()?, [0; 5]);
     Ok(())
 }
 

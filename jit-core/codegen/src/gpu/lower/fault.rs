@@ -4,6 +4,11 @@
 //! compare, a branch and a call that is never taken. It records the fault as [`kiln_ir::fault`]
 //! describes and ends the thread: no trap, so the other threads and the context live on. For NVIDIA's GPUs LLVM
 //! is given its declaration alone ([`FaultBody::InText`]).
+//!
+//! Each place has a call of its own, and none jumps to an end that several share: `ptxas` leaves what ends threads out of account
+//! when it looks for the place where lanes of a warp meet again, and took such an end for it (sums along rows: `BSSY` at the kernel's
+//! start, `BSYNC` before the end). By that a lane that faults waits for lanes that wait for it at a shuffle, and lanes that a branch
+//! has parted do not meet where its two sides do.
 
 #[cfg(test)]
 pub(super) mod by_llvm;
