@@ -1,7 +1,7 @@
 //! Slices that blocks are to compute and cannot, and what the kernel has in the place of the loops.
 
 use expect_test::expect;
-use kiln::directives::{Known, Program, Schedule, marks};
+use kiln::directives::{Known, Program, Report, Schedule, marks};
 use kiln::prelude::*;
 
 use super::directives::refused;
@@ -312,5 +312,118 @@ fn loops_are_gone_that_blocks_execute() -> kiln::Result<()> {
     );
     // To the tile and to `y`, and no loop but the rounds of the tile.
     assert_eq!((count("store "), count("for %")), (2, 1), "{text}");
+    Ok(())
+}
+
+/// Two steps, of which a block computes one row more on each side and one column.
+#[kiln::offload]
+fn two_steps(x: &[f32], y: &mut [f32], n: usize, m: usize) {
+    let mut half: Vec<f32> = vec![0.0; n * m];
+    global!(alloc half);
+    #[kernel(tblock(n.div_ceil(16), m.div_ceil(32)), thread(16, 32))]
+    {
+        for i in 0..n {
+            for j in 0..m {
+                half[i * m + j] = 2.0 * x[i * m + j];
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(half))]
+            for j in 0..m {
+                let at = i * m + j;
+                let north = if i > 0 { half[at - m] } else { 0.0 };
+                let south = if i < n - 1 { half[at + m] } else { 0.0 };
+                let west = if j > 0 { half[at - 1] } else { 0.0 };
+                let east = if j < m - 1 { half[at + 1] } else { 0.0 };
+                y[at] = north - south + west - east;
+            }
+        }
+    }
+}
+
+/// The same with three rows more on each side.
+#[kiln::offload]
+fn far_rows(x: &[f32], y: &mut [f32], n: usize, m: usize) {
+    let mut half: Vec<f32> = vec![0.0; n * m];
+    global!(alloc half);
+    #[kernel(tblock(n.div_ceil(16), m.div_ceil(32)), thread(16, 32))]
+    {
+        for i in 0..n {
+            for j in 0..m {
+                half[i * m + j] = 2.0 * x[i * m + j];
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 3..n - 3 {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(half))]
+            for j in 0..m {
+                let at = i * m + j;
+                y[at] = half[at - 3 * m] - half[at + 3 * m];
+            }
+        }
+    }
+}
+
+/// Blocks that compute what they read are wider on a CPU than on a GPU, as long as they compute little more for that, and the report
+/// says what the program does.
+#[test]
+fn blocks_that_compute_are_wide_on_a_cpu() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let shapes = |report: &Report| {
+        let kernel = &report.kernels[0];
+        let [grid, block] = [kernel.grid(), kernel.block()].map(|extent| (extent.x, extent.y));
+        assert!(report.launches[0].to_string().contains("thread(16, 32)"));
+        (grid, block)
+    };
+    let (n, m) = (64, 1024);
+    let (x, mut y) = (vec![1.0; n * m], vec![0.0; n * m]);
+    assert_eq!(
+        shapes(&two_steps.plan(&x, &mut y, n, m)?),
+        ((32, 4), (32, 16))
+    );
+    assert_eq!(
+        shapes(&two_steps.plan_on(&jit, &x, &mut y, n, m)?),
+        ((4, 16), (256, 4))
+    );
+    // Blocks of 8 rows would compute 14.
+    assert_eq!(
+        shapes(&far_rows.plan_on(&jit, &x, &mut y, n, m)?),
+        ((16, 4), (64, 16))
+    );
+    Ok(())
+}
+
+/// What is read to fill rows and what is stored there are whole vectors, or masked ones at their ends, as what a turn reads.
+#[test]
+fn rows_are_filled_by_whole_vectors_on_a_cpu() -> kiln::Result<()> {
+    let jit = Jit::on(Device::cpu());
+    let (n, m) = (64, 1024);
+    let (x, y) = (vec![1.0; n * m], &mut vec![0.0; n * m]);
+    let report = two_steps.plan_on(&jit, &x, y, n, m)?;
+    let kernel = &report.kernels[0];
+    let (x, mut y, mut half) = (
+        jit.upload(&x)?,
+        jit.zeros::<f32>(n * m)?,
+        jit.zeros::<f32>(n * m)?,
+    );
+    let args = args!(&x, &mut y, n as u32, m as u32, &mut half);
+    let inspection = jit.inspect_block(kernel.kernel(), kernel.block(), args)?;
+    let lanes = inspection.host_code().expect("code").lanes;
+    let llvm = inspection.llvm()?;
+    let calls: String = llvm
+        .lines()
+        .filter(|line| !line.starts_with("declare"))
+        .collect();
+    let count = |what: &str| calls.matches(what).count();
+    let wide = |plain: &str, masked: &str| {
+        count(&format!("{plain} <{lanes} x float>")) + count(&format!("{masked}.v{lanes}f32"))
+    };
+    // Of `x`, and of `half` on each side.
+    assert!(wide("= load", "llvm.masked.load") >= 5, "{llvm}");
+    // Of `half` and of `y`.
+    assert!(wide("store", "llvm.masked.store") >= 2, "{llvm}");
     Ok(())
 }

@@ -14,6 +14,7 @@ mod bench;
 use std::collections::{HashMap, HashSet};
 
 use kiln::core::args::Arg;
+use kiln::core::front::AsKernel;
 use kiln::core::inspect::Inspection;
 use kiln::core::target::{Barriers, CpuFeatures};
 use kiln::prelude::*;
@@ -494,4 +495,38 @@ fn where_all_lanes_are_active_nothing_is_masked_before_avx_512() {
     assert_eq!(masked, CpuFeatures::host().gathers(), "{llvm}");
     let plain = has(&format!("store <{lanes} x float>")) && has(&format!("store <{lanes} x i8>"));
     assert_eq!(plain, !CpuFeatures::host().gathers(), "{llvm}");
+}
+
+#[kernel]
+fn of_three_points(x: &[f32], y: &mut [f32], n: usize) {
+    let i = global_id().x;
+    for row in 1..n {
+        let at = row * 64 + i;
+        y[at] = x[at - 1] - 2.0 * x[at] + x[at + 1];
+    }
+}
+
+#[kernel]
+fn of_seven_points(x: &[f32], y: &mut [f32], n: usize) {
+    let i = global_id().x;
+    for row in 3..n {
+        let at = row * 64 + i;
+        let beside = x[at - 1] * x[at + 1] + x[at - 2] * x[at + 2];
+        y[at] = beside - x[at - 64] * x[at + 64] + x[at];
+    }
+}
+
+/// Where a thread loads much at a time, a value takes at most two registers, where there are so many lanes.
+#[test]
+fn stencils_of_many_points_have_fewer_lanes() {
+    let jit = Jit::on(Device::cpu());
+    let x = jit.zeros::<f32>(1024).expect("memory");
+    let mut y = jit.zeros::<f32>(1024).expect("memory");
+    let mut lanes = |kernel: &dyn AsKernel| {
+        let inspection = jit.inspect_block(kernel, 64, args!(&x, &mut y, 9u32));
+        let inspection = inspection.expect("code for this CPU");
+        inspection.host_code().expect("code").lanes
+    };
+    let (few, many) = (lanes(&of_three_points), lanes(&of_seven_points));
+    assert_eq!(few, 2 * many);
 }

@@ -1,5 +1,7 @@
 //! Kernels that stage slices: what is left out of them for the numbers of a launch, and rows in shared memory.
 
+use kiln::core::job::CompileOptions;
+use kiln::core::target::{PtxTarget, Target};
 use kiln::directives::{Known, Program, Schedule, marks};
 use kiln::prelude::*;
 
@@ -149,6 +151,56 @@ fn every_program_with_directives_is_a_case_of_the_suite() {
         .map(|program| program.benchmark)
         .collect();
     assert_eq!(suite::directives_programs::NAMES, programs);
+}
+
+/// Checks of what is for the arguments of a launch compare with numbers, so that ranges of variables prove what a search in a table reads
+/// and the element that it finds, which no loop's counter is.
+#[test]
+fn searches_in_tables_are_not_checked() -> kiln::Result<()> {
+    #[device_fn]
+    fn find(x: &[f32], edges: &[f32], counts: &mut [u32], n: usize) {
+        marks::partition(1, 1);
+        marks::whole(edges.len() as u32);
+        marks::reduction(counts.len() as u32);
+        for i in 0..n {
+            let (mut low, mut high) = (0, edges.len());
+            while low < high {
+                let middle = (low + high) / 2;
+                if x[i] >= edges[middle] {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            counts[low] += 1;
+        }
+    }
+    let program = Program::of(&DeviceFn::of::<find>()?)?;
+    let schedule = program.schedule(&[2], &[32]);
+    let device = Jit::on(Device::cpu());
+    let checks = |counted: u64| -> kiln::Result<usize> {
+        let known = [100, 20, counted].map(Known::Length);
+        let known: Vec<Known> = known.into_iter().chain([Known::Number(100)]).collect();
+        let scheduled = program.apply_for(&schedule, &known)?;
+        let x = device.zeros::<f32>(100)?;
+        let edges = device.zeros::<f32>(20)?;
+        let mut counts = device.zeros::<u32>(counted as usize)?;
+        let mut calls = |compile: CompileOptions| -> kiln::Result<usize> {
+            let target = Target::Ptx(PtxTarget::for_sm(90));
+            let builder = Jit::builder().device(Device::cpu()).compile(compile);
+            let jit = builder.target(target).build()?;
+            let args = args!(&x, &edges, &mut counts, 100u32);
+            let inspection = jit.inspect(scheduled.kernel(), args)?;
+            Ok(count(inspection.ptx()?, "call.uni kiln_fault"))
+        };
+        // SAFETY: nothing is launched.
+        let unchecked = unsafe { CompileOptions::default().unchecked() };
+        Ok(calls(CompileOptions::default())? - calls(unchecked)?)
+    };
+    assert_eq!(checks(21)?, 0);
+    // What is counted last has no element.
+    assert_eq!(checks(20)?, 1);
+    Ok(())
 }
 
 /// A kernel with the numbers of a launch in it ends others, also where the slice that it reduces has no room in shared memory.

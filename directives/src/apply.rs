@@ -19,6 +19,7 @@ use crate::error::DirectiveError;
 use crate::grid::{Dim, Grid, Mapping, write_grid};
 use crate::integer::ceil;
 use crate::jam::{Jam, Jammer};
+use crate::lengths::by_numbers;
 use crate::once::{Once, always_entered, once};
 use crate::program::Program;
 use crate::reuse::{share_storage, shared_bytes};
@@ -38,35 +39,50 @@ pub(crate) struct Applied {
     pub(crate) extents: Vec<u32>,
 }
 
+/// What a program is applied for.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct Purpose<'k> {
+    pub(crate) known: &'k [Known],
+    /// Whether for these arguments alone.
+    pub(crate) is_for_arguments: bool,
+    /// Whether for a CPU, on which the threads of a warp that access neighbouring elements do so at once, and any others one by one.
+    pub(crate) is_for_cpu: bool,
+}
+
 /// The program's loops distributed as a schedule says.
 pub(crate) fn apply(
     program: &Program,
     schedule: &Schedule,
     known: &[Known],
 ) -> Result<Applied, DirectiveError> {
-    let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
-    apply_as(program, schedule, (known, is_for_arguments))
+    let purpose = Purpose {
+        known,
+        is_for_arguments: schedule.is_for_arguments(),
+        is_for_cpu: false,
+    };
+    apply_as(program, schedule, purpose)
 }
 
-/// As [`apply`], for these arguments alone or for any.
+/// As [`apply`], for a purpose.
 pub(crate) fn apply_as(
     program: &Program,
     schedule: &Schedule,
-    (known, is_for_arguments): (&[Known], bool),
+    purpose: Purpose<'_>,
 ) -> Result<Applied, DirectiveError> {
     check_loops(program, schedule)?;
     // A kernel that stages is for these arguments alone, and says so.
-    match is_for_arguments {
-        true => distributed(&for_arguments(program, known), schedule, (known, true)),
-        false => distributed(program, schedule, (known, false)),
+    match purpose.is_for_arguments {
+        true => distributed(&for_arguments(program, purpose.known), schedule, purpose),
+        false => distributed(program, schedule, purpose),
     }
 }
 
 fn distributed(
     program: &Program,
     schedule: &Schedule,
-    (known, is_for_arguments): (&[Known], bool),
+    purpose: Purpose<'_>,
 ) -> Result<Applied, DirectiveError> {
+    let (known, is_for_arguments) = (purpose.known, purpose.is_for_arguments);
     let mut transformed = Transformed::of(program, schedule, known)?;
     combine(&mut transformed);
     let (program, schedule) = (&*transformed.program, &transformed.schedule);
@@ -77,6 +93,7 @@ fn distributed(
     let mut edge = Edge::of(program, schedule);
     let once = once(program, schedule, known);
     let mut staged = Staged::of(&transformed, &edge, known)?;
+    staged.fills_rows = purpose.is_for_cpu;
     if is_for_arguments {
         staged.leave_checks_out(&bounds::proved(program, schedule, known)?);
     }
@@ -92,6 +109,9 @@ fn distributed(
     }
     staged.redirect(&grid, &mut edge);
     let mut module = rewritten(&staged, &transformed, &grid, (&edge, &once))?;
+    if is_for_arguments {
+        start.extend(by_numbers(&mut module, program.kernel, known));
+    }
     let function = &mut module.functions[program.kernel];
     let body = function.body;
     function.regions[body].insts.splice(0..0, start);

@@ -53,8 +53,14 @@ struct Counted {
 }
 
 impl Producer {
-    /// The indices of the iteration that writes an element, a place in the slice with a sign, and whether there is one.
-    fn iteration(&self, emit: &mut Emit<'_>, place: Value) -> (Vec<(Value, Value)>, Value) {
+    /// The indices of the iteration that writes an element, a place in the slice with a sign, and whether there is one. With
+    /// `further` that of so many turns of the innermost loop further.
+    fn iteration(
+        &self,
+        emit: &mut Emit<'_>,
+        place: Value,
+        further: Option<Value>,
+    ) -> (Vec<(Value, Value)>, Value) {
         let signed = emit.function.type_of(place);
         let first = emit.int(self.first, signed);
         let ahead = emit.binary(BinaryOp::Sub, place, first);
@@ -62,15 +68,22 @@ impl Producer {
         let counted = unsigned(emit.function, place);
         let mut rest = emit.cast(ahead, counted);
         let (mut indices, mut conditions, mut reached) = (Vec::new(), Vec::new(), i128::MAX);
-        for held in &self.loops {
+        for (number, held) in self.loops.iter().enumerate() {
             let stride = emit.int(held.stride, counted);
-            let turn = emit.binary(BinaryOp::Div, rest, stride);
+            let mut turn = emit.binary(BinaryOp::Div, rest, stride);
             rest = match held.stride {
                 1 => emit.int(0, counted),
                 _ => emit.binary(BinaryOp::Rem, rest, stride),
             };
             if reached > held.count * held.stride {
                 let count = emit.int(held.count, counted);
+                conditions.push(emit.compare(CompareOp::Lt, turn, count));
+            }
+            if let Some(further) = further
+                && number + 1 == self.loops.len()
+            {
+                let (further, count) = (emit.cast(further, counted), emit.int(held.count, counted));
+                turn = emit.binary(BinaryOp::Add, turn, further);
                 conditions.push(emit.compare(CompareOp::Lt, turn, count));
             }
             reached = held.stride;
@@ -99,7 +112,7 @@ impl Producer {
             }
             return;
         }
-        let (indices, is_one) = self.iteration(emit, place);
+        let (indices, is_one) = self.iteration(emit, place, None);
         let then = emit.region(|emit| {
             let value = self.execute(emit, indices.into_iter().collect());
             set(emit, value);
@@ -111,6 +124,30 @@ impl Producer {
             }
             None => emit.if_(is_one, then),
         }
+    }
+
+    /// Whether turns of the innermost loop write elements that are so many places apart.
+    pub(crate) fn goes_along(&self, stride: i128) -> bool {
+        self.loops.last().is_some_and(|held| held.stride == stride)
+    }
+
+    /// As [`Producer::compute`], of the element that is so many turns of the innermost loop ahead of a place. Of elements of other turns
+    /// of loops around, and where there is none, does what `otherwise` writes. Where threads have a place in common they have the
+    /// indices of the loops around in common, too.
+    pub(crate) fn compute_along(
+        &self,
+        emit: &mut Emit<'_>,
+        (place, ahead): (Value, Value),
+        set: impl FnOnce(&mut Emit<'_>, Value),
+        otherwise: impl FnOnce(&mut Emit<'_>),
+    ) {
+        let (indices, is_one) = self.iteration(emit, place, Some(ahead));
+        let then = emit.region(|emit| {
+            let value = self.execute(emit, indices.into_iter().collect());
+            set(emit, value);
+        });
+        let otherwise = emit.region(otherwise);
+        emit.if_else(is_one, then, otherwise);
     }
 
     /// Writes an iteration with these indices; the value that it would write.

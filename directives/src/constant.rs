@@ -15,6 +15,7 @@ use kiln_jit_core::ir::{
 
 use crate::emit::Emit;
 use crate::error::DirectiveError;
+use crate::lengths::is_all_of;
 
 /// The bytes that the constants of a launch may have (CUDA guide, "Constant Memory").
 pub(crate) const MAX_BYTES: u64 = 64 * 1024;
@@ -164,7 +165,8 @@ fn reads(function: &Function, slice: Value) -> Vec<(Inst, Vec<Inst>)> {
     function.for_each_inst(|_, inst| {
         let data = &function.insts[inst].data;
         data.for_each_operand(|operand| users.entry(operand).or_default().push(inst));
-        if matches!(*data, InstData::SliceIndex { slice: of, .. } if of == slice) {
+        if matches!(*data, InstData::SliceIndex { slice: of, .. } if is_all_of(function, of, slice))
+        {
             indices.push(inst);
         }
     });

@@ -21,7 +21,32 @@ pub(crate) struct Filler<'s> {
     /// The thread's number, and how many threads there are.
     pub(crate) own: Value,
     pub(crate) threads: i128,
+    /// Where the thread is along rows, if these are to be filled one by one.
+    pub(crate) along: Option<AlongRows>,
 }
+
+/// Where a thread is among those of a block that fill rows, as the lanes of whole warps have neighbouring elements of one row.
+#[derive(Copy, Clone, Debug)]
+pub(crate) struct AlongRows {
+    /// The thread's place along x, and the number of its line of threads.
+    pub(crate) x: Value,
+    pub(crate) line: Value,
+    /// How many threads a line has, and how many lines there are.
+    pub(crate) width: i128,
+    pub(crate) lines: i128,
+    /// Whether the thread is the first of its block.
+    pub(crate) is_first: Value,
+}
+
+/// The columns of a section that lines of threads fill: from which one on, and how many.
+#[derive(Copy, Clone, Debug)]
+struct Main {
+    first: i128,
+    columns: i128,
+}
+
+/// Of fewer columns than this part of a line, one thread fills in one element after the other sooner than a line does in each row.
+const FEW: i128 = 4;
 
 /// The signed type that has the size of an integer.
 fn signed_like(emit: &Emit<'_>, value: Value) -> Type {
@@ -62,6 +87,12 @@ impl Filler<'_> {
         let ahead = dims.map(|dim| dim.first * dim.stride).sum();
         let ahead = emit.int(ahead, counted);
         let origin = emit.binary(BinaryOp::Add, origin, ahead);
+        if let Some((along, main)) = self
+            .along
+            .and_then(|along| Some((along, self.main(along)?)))
+        {
+            return self.fill_along(emit, origin, (along, main));
+        }
         let rounds = ceil(self.tile.section.len(), threads);
         if let [rows, row] = self.tile.section.dims[..]
             && row.extent <= threads
@@ -120,6 +151,114 @@ impl Filler<'_> {
                 self.copy(emit, from, to);
             });
         });
+    }
+
+    /// The columns that lines of threads fill, if a row has enough for that. They begin where the threads' own ones do, as what is read on
+    /// both sides of these may be of other rows.
+    fn main(&self, along: AlongRows) -> Option<Main> {
+        let row = self.tile.section.dims.last()?;
+        let own = -row.first;
+        let has_own = own >= 0 && own + along.width <= row.extent;
+        let first = if has_own { own } else { 0 };
+        let columns = row.extent - first;
+        let (whole, rest) = (columns / along.width, columns % along.width);
+        let columns = match rest > along.width / FEW {
+            true => columns,
+            false => whole * along.width,
+        };
+        (columns > 0).then_some(Main { first, columns })
+    }
+
+    /// Fills rows by lines of threads, neighbours neighbouring elements of one row; the few columns that are left one thread, whose code
+    /// is that of one lane.
+    fn fill_along(&self, emit: &mut Emit<'_>, origin: Value, (along, main): (AlongRows, Main)) {
+        let dims = &self.tile.section.dims;
+        let (row, outer) = dims.split_last().expect("a row is a dimension");
+        let rows: i128 = outer.iter().map(|dim| dim.extent).product();
+        emit.each_of(rows, (along.line, along.lines), |emit, number| {
+            let first = emit.int(main.first, Type::U32);
+            let (from, to) = self.place(emit, origin, (number, first));
+            let of_line = (along.x, along.width);
+            emit.each_of(main.columns, of_line, |emit, ahead| {
+                let to = emit.binary(BinaryOp::Add, to, ahead);
+                self.copy_along(emit, (from, ahead), to);
+            });
+        });
+        let left = row.extent - main.columns;
+        if left == 0 {
+            return;
+        }
+        emit.where_(Some(along.is_first), |emit| {
+            let bounds = [0, rows * left, 1].map(|number| emit.int(number, Type::U32));
+            emit.for_(bounds, Unroll::Auto, |emit, number| {
+                let [all, first, held] =
+                    [left, main.first, main.columns].map(|number| emit.int(number, Type::U32));
+                let own_row = emit.binary(BinaryOp::Div, number, all);
+                let column = emit.binary(BinaryOp::Rem, number, all);
+                let behind = emit.binary(BinaryOp::Add, column, held);
+                let is_before = emit.compare(CompareOp::Lt, column, first);
+                let column = emit.select(is_before, column, behind);
+                let (from, to) = self.place(emit, origin, (own_row, column));
+                self.copy(emit, from, to);
+            });
+        });
+    }
+
+    /// Where the element of a row and a column is in the slice and in the section. Rows are counted along all dimensions but the last.
+    fn place(
+        &self,
+        emit: &mut Emit<'_>,
+        origin: Value,
+        (row, column): (Value, Value),
+    ) -> (Value, Value) {
+        let counted = self.counted_in();
+        let pitches = self.tile.section.pitches(self.tile.section.padding);
+        let dims = &self.tile.section.dims;
+        let (mut rest, mut from, mut to) = (row, origin, emit.int(0, Type::U32));
+        for (position, (dim, pitch)) in dims.iter().zip(pitches).enumerate().rev() {
+            let is_last = position + 1 == dims.len();
+            let place = match position {
+                _ if is_last => column,
+                0 => rest,
+                _ => {
+                    let extent = emit.int(dim.extent, Type::U32);
+                    let place = emit.binary(BinaryOp::Rem, rest, extent);
+                    rest = emit.binary(BinaryOp::Div, rest, extent);
+                    place
+                }
+            };
+            let pitch = emit.int(pitch, Type::U32);
+            let ahead = emit.binary(BinaryOp::Mul, place, pitch);
+            to = emit.binary(BinaryOp::Add, to, ahead);
+            let place = emit.cast(place, counted);
+            let stride = emit.int(dim.stride, counted);
+            let ahead = emit.binary(BinaryOp::Mul, place, stride);
+            from = emit.binary(BinaryOp::Add, from, ahead);
+        }
+        (from, to)
+    }
+
+    /// Fills in the element that lies so many places of a row ahead of another one, which is the same for a line of threads.
+    fn copy_along(&self, emit: &mut Emit<'_>, (from, ahead): (Value, Value), to: Value) {
+        let row = self.tile.section.dims.last().expect("a row is a dimension");
+        let counted = self.counted_in();
+        let by_producer = self
+            .producer
+            .filter(|producer| producer.goes_along(row.stride));
+        let by_number = |emit: &mut Emit<'_>| {
+            let (ahead, stride) = (emit.cast(ahead, counted), emit.int(row.stride, counted));
+            let ahead = emit.binary(BinaryOp::Mul, ahead, stride);
+            let place = emit.binary(BinaryOp::Add, from, ahead);
+            self.copy(emit, place, to);
+        };
+        let Some(producer) = by_producer.filter(|_| self.out.is_none()) else {
+            return by_number(emit);
+        };
+        let set = |emit: &mut Emit<'_>, value: Value| {
+            let to = self.tile.address(emit, to);
+            emit.store(to, value);
+        };
+        producer.compute_along(emit, (from, ahead), set, by_number);
     }
 
     /// Copies the element of a number.

@@ -8,8 +8,11 @@ use kiln_jit_core::launch::Dim3;
 use crate::along::{Along, WARP};
 use crate::emit::{Emit, position_row};
 use crate::error::DirectiveError;
+use crate::fill::AlongRows;
 use crate::schedule::Schedule;
 
+/// The fewest lanes that a CPU has a warp of; lines of threads that are a multiple of them are whole warps.
+const LEAST_LANES: u32 = 8;
 /// The most threads of a block, along x and y and in all (CUDA guide, "Compute Capabilities").
 const MAX_THREADS: u128 = 1024;
 /// The most threads of a block along z.
@@ -126,6 +129,8 @@ pub(crate) struct Grid {
     pub(crate) threads: Vec<Dim>,
     /// Along the warps and the lanes of the last dimension, if a loop is distributed over them.
     warps: Option<[Dim; 2]>,
+    /// Whether all threads of a block lie along x, whatever the dimensions of the virtual grid are.
+    is_linear: bool,
     /// Whether the thread is the first of its block.
     pub(crate) is_first: Value,
 }
@@ -187,6 +192,33 @@ impl Grid {
         let count = threads.iter().map(|&extent| i128::from(extent)).product();
         (own, count)
     }
+
+    /// Whether lines of threads of so many along each dimension are whole warps that have one place along all dimensions but x.
+    pub(crate) fn has_whole_warps_along_x(&self, threads: &[u32]) -> bool {
+        !self.is_linear
+            && threads
+                .last()
+                .is_some_and(|&width| width.is_multiple_of(LEAST_LANES))
+    }
+
+    /// Where the thread is along x, and which line of threads along x it is of.
+    pub(crate) fn along_rows(&self, emit: &mut Emit<'_>, threads: &[u32]) -> AlongRows {
+        let (dim, outer) = self.threads.split_last().expect("a grid has a dimension");
+        let mut line = emit.int(0, Type::U32);
+        let (&width, extents) = threads.split_last().expect("a grid has a dimension");
+        for (dim, &extent) in outer.iter().zip(extents) {
+            let extent = emit.int(extent.into(), Type::U32);
+            line = emit.binary(BinaryOp::Mul, line, extent);
+            line = emit.binary(BinaryOp::Add, line, dim.index);
+        }
+        AlongRows {
+            x: dim.index,
+            line,
+            width: width.into(),
+            lines: extents.iter().map(|&extent| i128::from(extent)).product(),
+            is_first: self.is_first,
+        }
+    }
 }
 
 /// The names of the parameters behind those of the program that a linear grid has.
@@ -222,6 +254,7 @@ pub(crate) fn write_grid(
         blocks,
         threads,
         warps: None,
+        is_linear: !thread_extents.is_empty(),
         is_first,
     };
     (emit.list, grid)

@@ -6,7 +6,7 @@ use kiln_jit_core::ir::Module;
 use kiln_jit_core::launch::Dim3;
 
 use crate::affine::Known;
-use crate::apply::{Applied, apply, apply_as};
+use crate::apply::{Applied, Purpose, apply, apply_as};
 use crate::combine::is_in;
 use crate::constant::{Constant, read_by_value};
 use crate::edge::Edge;
@@ -208,21 +208,27 @@ impl Program {
         self.with_constants(applied, constants)
     }
 
-    /// As [`Program::apply_with`], for these arguments alone and without copies to shared memory; none if it copies nothing there, or
-    /// needs the barriers that come with that.
-    pub(crate) fn unstaged(
+    /// As [`Program::apply_with`], for a CPU. Copies to shared memory are left out that barriers are not needed for; such a kernel is
+    /// for these arguments alone, as one with the copies is.
+    pub(crate) fn apply_on_cpu(
         &self,
         schedule: &Schedule,
         known: &[Known],
         constants: &[Constant],
-    ) -> Result<Option<Scheduled>, Error> {
+    ) -> Result<Scheduled, Error> {
+        let is_for_arguments = schedule.is_for_arguments();
+        let purpose = Purpose {
+            known,
+            is_for_arguments,
+            is_for_cpu: true,
+        };
         let unstaged = self.without_copies(schedule);
         let verified = unstaged.filter(|unstaged| self.verify(unstaged, known).is_ok());
-        let Some(unstaged) = verified else {
-            return Ok(None);
-        };
-        let applied = apply_as(self, &unstaged, (known, true))?;
-        self.with_constants(applied, constants).map(Some)
+        let schedule = verified.as_ref().unwrap_or(schedule);
+        let widened = self.widened(schedule, known)?;
+        let schedule = widened.as_ref().unwrap_or(schedule);
+        let applied = apply_as(self, schedule, purpose)?;
+        self.with_constants(applied, constants)
     }
 
     /// A schedule without the copies to shared memory that save nothing where slices are as near, if there are any. What iterations side

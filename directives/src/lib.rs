@@ -63,6 +63,7 @@ mod integer;
 mod interchange;
 mod jam;
 mod kernel;
+mod lengths;
 mod levels;
 pub mod marks;
 mod meeting;
@@ -84,6 +85,7 @@ mod stage;
 mod touched;
 mod transform;
 mod uniform;
+mod wide;
 
 pub use affine::Known;
 pub use error::{DirectiveError, ScheduleError};

@@ -504,11 +504,10 @@ impl Region {
             return Ok(ready);
         }
         program.verify(&schedule, known)?;
-        let is_for_arguments = schedule.loops.iter().any(|held| held.is_for_arguments());
-        let asked = if is_for_arguments { known } else { &[] };
+        let asked = schedule.is_for_arguments().then_some(known);
         let key = For {
             schedule: schedule.clone(),
-            known: asked.to_vec(),
+            known: asked.unwrap_or_default().to_vec(),
             once: program.turns_once(&schedule, known)?,
             constants,
             stages: machine.stages,
@@ -543,13 +542,9 @@ impl Region {
             return Ok(scheduled);
         }
         let (schedule, constants) = (&*key.schedule, &key.constants[..]);
-        let unstaged = match key.stages {
-            true => None,
-            false => program.unstaged(schedule, known, constants)?,
-        };
-        Ok(Arc::new(match unstaged {
-            Some(unstaged) => unstaged,
-            None => program.apply_with(schedule, known, constants)?,
+        Ok(Arc::new(match key.stages {
+            true => program.apply_with(schedule, known, constants)?,
+            false => program.apply_on_cpu(schedule, known, constants)?,
         }))
     }
 }

@@ -163,6 +163,13 @@ pub struct LoopSchedule {
     pub unroll: Unroll,
 }
 
+impl Schedule {
+    /// Whether a kernel is for the arguments of a launch, for any of its loops.
+    pub(crate) fn is_for_arguments(&self) -> bool {
+        self.loops.iter().any(|held| held.is_for_arguments())
+    }
+}
+
 impl LoopSchedule {
     /// Whether a kernel is for the arguments of a launch: it stages slices, or has elements of blocks' or iterations' own.
     pub(crate) fn is_for_arguments(self) -> bool {

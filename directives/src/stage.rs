@@ -46,6 +46,8 @@ pub(crate) struct Staged {
     pub(crate) scans: BTreeMap<Inst, Scan>,
     /// By barrier: what tells that nothing is written yet.
     clears: BTreeMap<Inst, Vec<Flags>>,
+    /// Whether lines of threads fill rows of sections.
+    pub(crate) fills_rows: bool,
 }
 
 /// What is staged before a turn of a loop.
@@ -96,6 +98,7 @@ impl Staged {
             producers: transformed.producers.clone(),
             scans: BTreeMap::new(),
             clears: BTreeMap::new(),
+            fills_rows: false,
         };
         let with_scans = schedule.loops.iter().enumerate();
         for (number, _) in with_scans.filter(|(_, held)| held.scan) {
@@ -389,7 +392,11 @@ pub(crate) fn for_arguments(program: &Program, known: &[Known]) -> Program {
 }
 
 /// The parameters of which something is known: what a number is, and the length of a slice.
-fn arguments(module: &Module, function: &Function, known: &[Known]) -> Vec<(Value, i128)> {
+pub(crate) fn arguments(
+    module: &Module,
+    function: &Function,
+    known: &[Known],
+) -> Vec<(Value, i128)> {
     let mut affine = Affine::new(function, known);
     let params = function.params.iter().map(|param| param.value);
     let asked = params.zip(known).filter_map(|(param, known)| {
@@ -558,11 +565,13 @@ impl Rewrite<'_> {
         let (program, grid) = (self.program, self.grid);
         let threads = &self.schedule.threads;
         let is_first = self.is_first(stage);
+        let rows = self.staged.fills_rows && grid.has_whole_warps_along_x(threads);
         let mut emit = Emit::new(&mut self.module.functions[self.kernel], at);
         if !is_first {
             emit.list.push(barrier);
         }
         let (own, count) = grid.linear(&mut emit, threads);
+        let along = rows.then(|| grid.along_rows(&mut emit, threads));
         for &ended in &stage.ends {
             of_block[ended].end(&mut emit, (own, count));
         }
@@ -589,6 +598,7 @@ impl Rewrite<'_> {
                 out: flags,
                 own,
                 threads: count,
+                along,
             };
             filler.fill(&mut emit, origin);
         }

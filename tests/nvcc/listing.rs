@@ -88,19 +88,35 @@ impl Listing {
         self.code.iter().filter(|inst| inst.contains(what)).count()
     }
 
-    /// How many instructions the longest of the loops has that have no other in them.
+    /// How many instructions the longest of the loops has that access memory and have no other such in them; where no loop accesses
+    /// memory, the longest that has no other in it. A loop without accesses within one that has some is a part of a function, as
+    /// of a root, that few numbers take.
     pub fn innermost(&self) -> usize {
+        let accesses = |(first, last): &&(usize, usize)| {
+            let mut within = self.opcodes().skip(*first).take(last - first + 1);
+            within.any(|opcode| ACCESSES.iter().any(|kind| opcode.starts_with(kind)))
+        };
+        let with_accesses: Vec<(usize, usize)> =
+            self.loops.iter().filter(accesses).copied().collect();
+        let asked = match with_accesses.is_empty() {
+            true => &self.loops,
+            false => &with_accesses,
+        };
         let holds_no_other = |(first, last): &&(usize, usize)| {
-            !self
-                .loops
+            !asked
                 .iter()
                 .any(|(a, b)| first <= a && b <= last && (a, b) != (first, last))
         };
-        let innermost = self.loops.iter().filter(holds_no_other);
-        let lengths = innermost.map(|(first, last)| last - first + 1);
+        let lengths = asked
+            .iter()
+            .filter(holds_no_other)
+            .map(|(first, last)| last - first + 1);
         lengths.max().unwrap_or(0)
     }
 }
+
+/// What the operations begin with that access memory of any kind (CUDA Binary Utilities).
+const ACCESSES: [&str; 5] = ["LD", "ST", "ATOM", "RED.", "REDG"];
 
 /// What `nvdisasm` lists of kernels for one architecture, in their order; `None` without `KILN_NVDISASM`.
 pub fn disassemble(kernels: &[Code], sm: u32) -> Option<Vec<Listing>> {
@@ -143,6 +159,36 @@ fn instruction(line: &str) -> Option<(usize, &str)> {
 fn target(inst: &str) -> Option<usize> {
     let (_, number) = inst.rsplit_once("0x")?;
     usize::from_str_radix(number.trim_end_matches(';').trim_end(), 16).ok()
+}
+
+#[test]
+fn a_loop_of_few_numbers_is_not_the_hot_one() {
+    let text = |inner: &str, outer: &str| {
+        let lines = [
+            "MOV R1, 0x1",
+            outer,
+            inner,
+            "@P1 BRA 0x20",
+            "FADD R2, R2, R3",
+            "@P0 BRA 0x10",
+            "EXIT",
+        ];
+        let numbered = lines.iter().enumerate();
+        let lines = numbered.map(|(number, line)| format!("/*{:04x}*/ {line} ;\n", 16 * number));
+        lines.collect::<String>()
+    };
+    let innermost =
+        |inner: &str, outer: &str| apart(&text(inner, outer), [0x70].into_iter())[0].innermost();
+    let (square, load, store) = (
+        "FFMA R2, R2, R2, R3",
+        "LDG.E R3, [R4.64]",
+        "@P2 STS [R5], R2",
+    );
+    assert_eq!(innermost(square, load), 5);
+    assert_eq!(innermost(square, store), 5);
+    assert_eq!(innermost(load, store), 2);
+    assert_eq!(innermost(load, square), 2);
+    assert_eq!(innermost(square, square), 2);
 }
 
 #[test]

@@ -10,6 +10,10 @@ chapter![
     two_steps_side_by_side,
     sums_of_windows,
     planes_in_any_order,
+    rows_by_lines_of_threads,
+    rows_that_go_on_in_others,
+    boxes_by_lines_of_threads,
+    every_other_column,
     what_is_computed_is_not_kept,
 ];
 
@@ -63,6 +67,166 @@ fn two_steps_of_a_stencil(jit: &Jit) -> Outcome {
         assert_eq!((report.uploads, report.downloads), (3, 1));
         let schedule = report.launches[0].to_string();
         assert!(schedule.contains("shared(6) compute(6)"), "{schedule}");
+    }
+    Ok(())
+}
+
+/// As [`two_steps`], with lines of threads that are whole warps; what is written first goes from the last column to the first.
+#[kiln::offload]
+fn by_lines(x: &[f32], y: &mut [f32], n: usize, m: usize) {
+    let mut half: Vec<f32> = vec![0.0; n * m];
+    global!(alloc half);
+    #[kernel(tblock(n.div_ceil(4), m.div_ceil(32)), thread(4, 32))]
+    {
+        for j in (0..m).rev() {
+            for i in 0..n {
+                let at = i * m + j;
+                let west = if j > 0 { x[at - 1] } else { 0.5 };
+                half[at] = 2.0 * x[at] + west;
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(half))]
+            for j in 0..m {
+                let at = i * m + j;
+                let north = if i > 0 { half[at - m] } else { 1.0 };
+                let south = if i < n - 1 { half[at + m] } else { 2.0 };
+                let west = if j > 1 { half[at - 2] } else { 3.0 };
+                let east = if j < m - 3 { half[at + 3] } else { 4.0 };
+                y[at] = north - 2.0 * south + 4.0 * west - 8.0 * east;
+            }
+        }
+    }
+}
+
+fn rows_by_lines_of_threads(jit: &Jit) -> Outcome {
+    for (n, m) in [(9, 64), (4, 45), (1, 5), (5, 33), (40, 520), (3, 31)] {
+        let x = numbers(n * m);
+        let (mut y, mut z) = (vec![0.0; n * m], vec![0.0; n * m]);
+        by_lines.launch(jit, &x, &mut y, n, m)?;
+        by_lines.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Reads beside the ends of rows the elements of rows before and behind.
+#[kiln::offload]
+fn across_rows(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    let mut own: Vec<u32> = vec![0; n * m];
+    global!(alloc own);
+    #[kernel(tblock(n.div_ceil(2), m.div_ceil(16)), thread(2, 16))]
+    {
+        for i in 0..n {
+            for j in 0..m {
+                own[i * m + j] = 3 * x[i * m + j] + i as u32;
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 1..n - 1 {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(own))]
+            for j in 0..m {
+                let at = i * m + j;
+                y[at] = own[at - 5] + 7 * own[at] + 49 * own[at + 4];
+            }
+        }
+    }
+}
+
+fn rows_that_go_on_in_others(jit: &Jit) -> Outcome {
+    for (n, m) in [(5, 16), (4, 37), (3, 24), (7, 64), (12, 300)] {
+        let x: Vec<u32> = (0..(n * m) as u32).map(|i| i * 7 % 101).collect();
+        let (mut y, mut z) = (vec![1; n * m], vec![1; n * m]);
+        across_rows.launch(jit, &x, &mut y, n, m)?;
+        across_rows.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
+    }
+    Ok(())
+}
+
+/// Boxes of three dimensions, which go beyond threads' own elements along each.
+#[kiln::offload]
+fn boxes(x: &[u32], y: &mut [u32], n: usize) {
+    let mut half: Vec<u32> = vec![0; n * n * n];
+    global!(alloc half);
+    #[kernel(tblock(n.div_ceil(2), n.div_ceil(4), n.div_ceil(8)), thread(2, 4, 8))]
+    {
+        for i in 0..n {
+            for j in 0..n {
+                for k in 0..n {
+                    let at = (i * n + j) * n + k;
+                    half[at] = x[at] + (k as u32 ^ j as u32);
+                }
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 1..n - 1 {
+            #[loop_partition(over_tblock, over_thread)]
+            for j in 1..n - 1 {
+                #[loop_partition(over_tblock, over_thread)]
+                #[shared(compute(half))]
+                for k in 1..n - 1 {
+                    let at = (i * n + j) * n + k;
+                    let (up, down) = (half[at - n * n], half[at + n * n]);
+                    let (north, south) = (half[at - n], half[at + n]);
+                    y[at] = up
+                        + 2 * down
+                        + 4 * north
+                        + 8 * south
+                        + 16 * half[at - 1]
+                        + 32 * half[at + 1];
+                }
+            }
+        }
+    }
+}
+
+fn boxes_by_lines_of_threads(jit: &Jit) -> Outcome {
+    for n in [2, 5, 10, 19] {
+        let x: Vec<u32> = (0..(n * n * n) as u32).map(|i| i * 13 % 211).collect();
+        let (mut y, mut z) = (vec![1; x.len()], vec![1; x.len()]);
+        boxes.launch(jit, &x, &mut y, n)?;
+        boxes.sequential(&x, &mut z, n);
+        assert_eq!(y, z, "{n}");
+    }
+    Ok(())
+}
+
+/// Reads every other column, and one that lies far from the others, so that rows have places that no thread's own column is.
+#[kiln::offload]
+fn of_pairs(x: &[u32], y: &mut [u32], n: usize, m: usize) {
+    let mut own: Vec<u32> = vec![0; n * m * 2];
+    global!(alloc own);
+    #[kernel(tblock(n.div_ceil(4), m.div_ceil(8)), thread(4, 8))]
+    {
+        for i in 0..n {
+            for j in 0..m * 2 {
+                own[i * m * 2 + j] = 5 * x[i * m * 2 + j];
+            }
+        }
+        #[loop_partition(over_tblock, over_thread)]
+        for i in 0..n {
+            #[loop_partition(over_tblock, over_thread)]
+            #[shared(compute(own))]
+            for j in 0..m {
+                let at = i * m * 2 + j * 2;
+                let beside = if j + 6 < m { own[at + 12] } else { 9 };
+                y[i * m + j] = own[at] + 3 * beside;
+            }
+        }
+    }
+}
+
+fn every_other_column(jit: &Jit) -> Outcome {
+    for (n, m) in [(4, 8), (9, 29), (1, 1), (8, 64)] {
+        let x: Vec<u32> = (0..(n * m * 2) as u32).map(|i| i * 11 % 97).collect();
+        let (mut y, mut z) = (vec![1; n * m], vec![1; n * m]);
+        of_pairs.launch(jit, &x, &mut y, n, m)?;
+        of_pairs.sequential(&x, &mut z, n, m);
+        assert_eq!(y, z, "{n} {m}");
     }
     Ok(())
 }

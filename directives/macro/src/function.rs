@@ -204,7 +204,8 @@ fn plans(function: &ItemFn, names: &[Ident]) -> TokenStream {
             ::core::result::Result::Ok(self.__run(&mut __offload, #(#names),*)?.1)
         }
 
-        /// What `plan` says, with the kernels of a device: on a CPU, slices are read where they are, and not from shared memory.
+        /// What `plan` says, with the kernels of a device: on a CPU, slices are read where they are, and not from shared memory, and blocks
+        /// that compute what they read may be wider and lower, so that the grid of a launch is the kernel's and not the schedule's.
         ///
         /// # Errors
         /// As those of `plan`.
