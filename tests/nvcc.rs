@@ -19,6 +19,7 @@ mod listing;
 mod machine;
 mod micro;
 mod programs;
+mod running_sums;
 mod strangers;
 
 use std::fmt::Write;

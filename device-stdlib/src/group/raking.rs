@@ -56,6 +56,8 @@ impl Callable for bytes_of_element {
 /// multiprocessor's registers 32 are for each of its 2,048 threads.
 const KEPT: usize = 17;
 const KEPT_BYTES: usize = 80;
+/// How many values are combined one after the other, beside others; the first has one more. They divide one less than [`KEPT`].
+const PART: usize = 4;
 
 /// How many values a lane takes one after the other. The number is odd, so that what lanes read at once lies in different banks
 /// of shared memory.
@@ -136,6 +138,34 @@ fn kept_of<T: DeviceType>(share: &[T], beyond: T) -> [T; KEPT] {
     kept
 }
 
+/// What the values of a share come to. All other warps wait for it, so parts are combined beside each other: one value after the
+/// other would be a chain of all of them.
+#[device_fn]
+#[inline(always)]
+fn sum_of_kept<T: DeviceType, F: Fn(T, T) -> T>(kept: [T; KEPT], values: usize, op: F) -> T {
+    let mut sum = kept[0];
+    #[unroll]
+    for i in 1..PART + 1 {
+        if i < values {
+            sum = op(sum, kept[i]);
+        }
+    }
+    #[unroll]
+    for begin in (PART + 1..KEPT).step_by(PART) {
+        if begin < values {
+            let mut part = kept[begin];
+            #[unroll]
+            for i in 1..PART {
+                if begin + i < values {
+                    part = op(part, kept[begin + i]);
+                }
+            }
+            sum = op(sum, part);
+        }
+    }
+    sum
+}
+
 /// Goes over the values of a block by one warp, whose lanes keep theirs.
 ///
 /// The last lane that has values may have the end of a share; what it and those behind it bring together before is nobody's.
@@ -156,17 +186,11 @@ fn rake_kept<T: DeviceType, F: Fn(T, T) -> T>(
     // So that an index is in bounds whatever the number of values is.
     let last = share.len() - 1;
     let kept = kept_of(share, first);
-    let mut sum = kept[0];
-    #[unroll]
-    for i in 1..KEPT {
-        if i < values {
-            sum = op(sum, kept[i]);
-        }
-    }
+    let sum = sum_of_kept(kept, values, |a, b| op(a, b));
     let before = before_share(sum, whole, |a, b| op(a, b));
     // Lanes have read what those before them write.
     warp_sync(0xFFFF_FFFF);
-    sum = begun(first, before, is_exclusive, |a, b| op(a, b));
+    let mut sum = begun(first, before, is_exclusive, |a, b| op(a, b));
     if lane < whole {
         #[unroll]
         for i in 0..KEPT {
