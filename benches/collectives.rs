@@ -9,6 +9,7 @@
 //! CUB's by atomics: the goal is its time. And a struct of four `i64` that a warp adds up, beside four such sums of an
 //! `i64` each: the goal is 1.1 of their time.
 //!
+//! `--unroll N` has the loops of histograms unrolled by N in place of what Kiln chooses, 1 not at all, and measures these alone.
 //! `--code FOLDER` writes in place of all that the PTX of our kernels for sm_90 to a folder, for disassemblers; it needs no GPU.
 
 mod driver;
@@ -20,6 +21,8 @@ use std::path::Path;
 
 use kiln::core::args::Arg;
 use kiln::core::front::{AsKernel as _, LazyKernel};
+use kiln::core::ir::Unroll;
+use kiln::core::job::CompileOptions;
 use kiln::core::target::{PtxTarget, Target};
 use kiln::prelude::*;
 use report::Report;
@@ -179,12 +182,24 @@ fn warp_fields(x: &[Four], out: &mut [Four]) {
 }
 
 fn main() -> kiln::Result<()> {
-    let mut args = std::env::args().skip_while(|arg| arg != "--code");
-    if args.next().is_some() {
-        let folder = args.next().expect("`--code` is followed by a folder");
+    let argument = |name: &str| {
+        let mut args = std::env::args().skip_while(|arg| arg != name);
+        args.next()?;
+        Some(
+            args.next()
+                .unwrap_or_else(|| panic!("`{name}` is followed by something")),
+        )
+    };
+    if let Some(folder) = argument("--code") {
         return write_code(Path::new(&folder));
     }
-    let jit = Jit::new()?;
+    let unroll = argument("--unroll").map(|count| match count.parse() {
+        Ok(1) => Unroll::Never,
+        Ok(count) => Unroll::By(count),
+        Err(e) => panic!("`--unroll {count}`: {e}"),
+    });
+    let options = CompileOptions::default().unroll(unroll.unwrap_or_default());
+    let jit = Jit::builder().compile(options).build()?;
     let Target::Ptx(target) = jit.target() else {
         println!("no CUDA device: nothing to measure");
         return Ok(());
@@ -192,8 +207,14 @@ fn main() -> kiln::Result<()> {
     let mut report = Report::new("collectives");
     let twins = driver::nvcc("collectives.cu", target.sm);
     let bench = Bench { jit: &jit, twins };
-    reductions_and_scans(&bench, &mut report)?;
-    structs(&jit, &mut report)?;
+    if unroll.is_some() {
+        for block in BLOCKS {
+            bench.histograms(&mut report, block)?;
+        }
+    } else {
+        reductions_and_scans(&bench, &mut report)?;
+        structs(&jit, &mut report)?;
+    }
     report.print();
     Ok(())
 }

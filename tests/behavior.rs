@@ -32,6 +32,7 @@ mod nvcc;
 mod peeled;
 mod pipeline;
 mod private;
+mod ptx_functions;
 mod rows;
 mod safe_code;
 mod scans;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use kiln_jit_core::ir::{
     self, Axis, Cell, Effects, Entity, Family, FileId, FuncId, Function, GlobalId, Inlined,
-    InlinedCall, InstData, IntrinsicDef, Known, Location, Meaning, Module, Region, Scalar,
-    StructData, StructId, Type, TypeData, TypePattern, TypeTable, Value, ValueDef,
+    InlinedCall, InstData, IntrinsicDef, Known, Location, Meaning, Module, PtxFunction, Region,
+    Scalar, StructData, StructId, Type, TypeData, TypePattern, TypeTable, Value, ValueDef,
 };
 
 use crate::intrinsics::find;
@@ -120,6 +120,15 @@ static ASSEMBLY_FOR_ALL: IntrinsicDef =
 
 static FUNCTION_FOR_ALL: IntrinsicDef =
     MOVES.with_cells(&[Cell::function(Family::Any, None, "moves")]);
+
+static PTX_FOR_ALL: IntrinsicDef = MOVES.with_cells(&[Cell::ptx(
+    Family::Any,
+    None,
+    &PtxFunction {
+        name: "moves",
+        text: "{\nret;\n}\n",
+    },
+)]);
 
 static CLOBBERS: IntrinsicDef = MOVES.with_cells(&[Cell::asm(
     Family::PTX,
@@ -295,6 +304,13 @@ const BROKEN: &[Broken] = &[
          needs no cell, it calls the meaning",
         |m| {
             m.intrinsics.push(&ASSEMBLY_FOR_ALL);
+        },
+    ),
+    (
+        "the row of intrinsic `moves` has a function in PTX in a cell that is not for NVIDIA's GPUs; give it the \
+         family `Family::Ptx`",
+        |m| {
+            m.intrinsics.push(&PTX_FOR_ALL);
         },
     ),
     (

@@ -243,6 +243,14 @@ fn mix_flushed(x: &mut [u32]) {
     }
 }
 
+#[kernel(fast(approximate))]
+fn mix_approximated(x: &mut [u32]) {
+    let i = global_id().x;
+    if i < x.len() {
+        x[i] = mixed(x[i], 7);
+    }
+}
+
 #[test]
 fn what_functions_ask_nvvm_is_answered() -> Result<()> {
     let hook = || kiln::hooks::link_bitcode("asking", bitcode(ASKS));
@@ -250,10 +258,11 @@ fn what_functions_ask_nvvm_is_answered() -> Result<()> {
     let Target::Ptx(target) = jit.target() else {
         panic!("it is for a GPU");
     };
-    let kept = 1_000_000 + 10 * target.sm;
+    let arch = 10 * target.sm;
     for (ptx, answer) in [
-        (ptx_of(&mix, hook())?, kept),
-        (ptx_of(&mix_flushed, hook())?, 100_000 + kept),
+        (ptx_of(&mix, hook())?, 1_000_000 + arch),
+        (ptx_of(&mix_flushed, hook())?, 1_100_000 + arch),
+        (ptx_of(&mix_approximated, hook())?, arch),
     ] {
         let said = ptx.lines().any(|line| {
             line.trim().starts_with("xor.b32") && line.ends_with(&format!(", {answer};"))
@@ -340,6 +349,11 @@ fn by_libdevice_flushed(x: &mut [f32]) {
     x[0] = quotient(sine(x[0]), root(x[1]));
 }
 
+#[kernel(fast)]
+fn by_libdevice_fast(x: &mut [f32]) {
+    x[0] = quotient(sine(x[0]), root(x[1]));
+}
+
 /// The libdevice of the nvcc that is on the path.
 fn libdevice() -> Option<Vec<u8>> {
     let path = std::env::var_os("PATH")?;
@@ -360,12 +374,22 @@ fn libdevice_is_linked() -> Result<()> {
         // The product of 64 bits by which the sine of a large number is reduced.
         hook.vouches_for_assembly(|template, _| template.contains("mad.lo.cc.u32"))
     };
-    for (ptx, flush) in [
-        (ptx_of_floats(&by_libdevice, hook())?, ""),
-        (ptx_of_floats(&by_libdevice_flushed, hook())?, ".ftz"),
+    for (ptx, said) in [
+        (
+            ptx_of_floats(&by_libdevice, hook())?,
+            ["div.approx.f32", "sqrt.rn.f32"],
+        ),
+        (
+            ptx_of_floats(&by_libdevice_flushed, hook())?,
+            ["div.approx.ftz.f32", "sqrt.rn.ftz.f32"],
+        ),
+        (
+            ptx_of_floats(&by_libdevice_fast, hook())?,
+            ["div.approx.f32", "sqrt.approx.f32"],
+        ),
     ] {
-        for said in ["div.approx", "sqrt.rn"] {
-            assert!(ptx.contains(&format!("{said}{flush}.f32")), "{ptx}");
+        for said in said {
+            assert!(ptx.contains(said), "{said}: {ptx}");
         }
         assert!(ptx.contains("mad.lo.cc.u32"), "{ptx}");
         assert!(!ptx.contains("nvvm_reflect"), "{ptx}");

@@ -5,7 +5,9 @@
 //! its registers would be those of the whole kernel.
 
 use kiln_jit_core::build::{DeviceFn, Val};
-use kiln_jit_core::ir::{Inline, IntrinsicDef, Meaning, Module, Scalar, Type, TypePattern};
+use kiln_jit_core::ir::{
+    Cell, Family, Inline, IntrinsicDef, Meaning, Module, PtxFunction, Scalar, Type, TypePattern,
+};
 
 use super::Math as _;
 use super::format::{
@@ -341,7 +343,22 @@ pub(super) static LARGE_ANGLE: IntrinsicDef = IntrinsicDef::new(
         TypePattern::Exact(Scalar::I32),
     ]),
     Meaning::Body(large_angle),
-);
+)
+.with_cells(&[
+    Cell::ptx(Family::PTX, Some(Scalar::F32), &LARGE_ANGLE_F32),
+    Cell::ptx(Family::PTX, Some(Scalar::F64), &LARGE_ANGLE_F64),
+]);
+
+/// What LLVM makes of the body, so that it need not for each kernel with a sine; `tests/ptx_functions.rs` sees to that.
+static LARGE_ANGLE_F32: PtxFunction = PtxFunction {
+    name: "kiln_large_angle_f32",
+    text: include_str!("large_angle_f32.ptx"),
+};
+/// As [`LARGE_ANGLE_F32`].
+static LARGE_ANGLE_F64: PtxFunction = PtxFunction {
+    name: "kiln_large_angle_f64",
+    text: include_str!("large_angle_f64.ptx"),
+};
 
 fn large_angle(scalar: Scalar) -> Option<Module> {
     let function = DeviceFn::build(&format!("math.large_angle.{}", scalar.name()), |k| {

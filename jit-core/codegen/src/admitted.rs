@@ -27,7 +27,8 @@ pub struct Admitted<'a> {
     pub entry_convention: u32,
     /// Whether whoever loads the code has a function or variable of this name.
     pub symbol: fn(name: &str) -> bool,
-    /// Functions of rows that a hook has to link before the module is optimized, which looks for them.
+    /// Functions of rows that a hook has to link before the module is optimized, which looks for them, and those whose text goes
+    /// behind the kernel's.
     pub linked: Vec<&'static str>,
 }
 

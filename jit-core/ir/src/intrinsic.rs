@@ -28,7 +28,7 @@ mod pattern;
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
 
-pub use cell::{Cell, Family, Lowering, Processor};
+pub use cell::{Cell, Family, Lowering, Processor, PtxFunction};
 pub use known::{Axis, Known, Match, Reduction, Shuffle, Vote};
 pub use pattern::TypePattern;
 
@@ -494,7 +494,10 @@ impl IntrinsicDef {
                 let wide = of_type(Some(Scalar::F32))?;
                 (wide.lowering != Lowering::ViaF32).then_some(cell)
             }
-            Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::Function { .. } => Some(cell),
+            Lowering::Llvm { .. }
+            | Lowering::Asm { .. }
+            | Lowering::Function { .. }
+            | Lowering::Ptx(_) => Some(cell),
         }
     }
 

@@ -129,7 +129,8 @@ pub use inst::{
 };
 pub use intrinsic::{
     Axis, Cell, Effects, Family, IntrinsicDef, Known, Lanes, Lowering, Match, Meaning, Processor,
-    Reduction, Shuffle, ThreadPosition, TypePattern, Uniformity, Vote, WARP_LANES, WarpArgs,
+    PtxFunction, Reduction, Shuffle, ThreadPosition, TypePattern, Uniformity, Vote, WARP_LANES,
+    WarpArgs,
 };
 pub use module::free_name;
 pub use module::{

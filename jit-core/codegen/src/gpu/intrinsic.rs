@@ -5,11 +5,11 @@
 
 use inkwell::IntPredicate;
 use inkwell::attributes::AttributeLoc;
-use inkwell::types::BasicType as _;
-use inkwell::values::{BasicValue as _, BasicValueEnum, InstructionValue};
+use inkwell::types::{BasicType as _, FunctionType};
+use inkwell::values::{BasicValue as _, BasicValueEnum, FunctionValue, InstructionValue};
 
 use kiln_ir::{
-    Function, InstData, IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value,
+    Effects, Function, InstData, IntrinsicDef, IntrinsicId, Known, Lowering, Scalar, Type, Value,
 };
 
 use super::lower::{FunctionLowering, Lowered};
@@ -144,6 +144,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 constraints,
             } => self.cell_asm(def, (template, constraints), types, values, result)?,
             Lowering::Function { name } => self.call_linked(def, name, values, result)?,
+            Lowering::Ptx(function) => self.call_linked(def, function.name, values, result)?,
             Lowering::ViaF32 => return Err(refused(def, "goes through f32 in its f32 cell")),
         };
         match result {
@@ -152,7 +153,8 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
         }
     }
 
-    /// Calls a function that a hook links afterwards: without one the module is refused, as it calls what it has not.
+    /// Calls a function that a hook links afterwards, without which the module is refused as it calls what it has not, or whose
+    /// text goes behind the kernel's.
     fn call_linked(
         &self,
         def: &IntrinsicDef,
@@ -172,7 +174,7 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
                 let what = format!("calls `{name}`, which another row has with other types");
                 return Err(refused(def, &what));
             }
-            None => module.add_function(name, ty, None),
+            None => self.declare_linked(def, name, ty),
         };
         let call = self
             .builder()
@@ -182,6 +184,23 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
             call.add_attribute(AttributeLoc::Function, attribute);
         }
         Ok(call.try_as_basic_value().basic())
+    }
+
+    /// Declares a function of a row, and what LLVM would see of its body.
+    fn declare_linked(
+        &self,
+        def: &IntrinsicDef,
+        name: &str,
+        ty: FunctionType<'ctx>,
+    ) -> FunctionValue<'ctx> {
+        let function = self.module.llvm.add_function(name, ty, None);
+        if def.effects == Effects::None {
+            for name in ["memory", "nounwind", "willreturn"] {
+                let attribute = self.module.enum_attribute(name, 0);
+                function.add_attribute(AttributeLoc::Function, attribute);
+            }
+        }
+        function
     }
 
     /// Tells LLVM the bounds of an integer result (`!range`). Code that runs has a thread, and so do its block and grid.

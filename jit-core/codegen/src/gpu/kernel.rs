@@ -4,7 +4,7 @@ use inkwell::context::Context;
 use inkwell::module::Module as LlvmModule;
 
 use kiln_ir::code::Code;
-use kiln_ir::{Lowering, TypeTable};
+use kiln_ir::{Lowering, PtxFunction, TypeTable};
 
 use super::fault_text::FaultBody;
 use super::inline_ptx::WrittenPtx;
@@ -98,7 +98,19 @@ impl<'a, B: BackEnd> GpuKernel<'a, B> {
             rows.flat_map(|row| row.cells.iter().map(move |cell| (row.name, cell.lowering)));
         cells.filter_map(|(row, lowering)| match lowering {
             Lowering::Function { name } => Some((name, row)),
-            Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::ViaF32 => None,
+            Lowering::Llvm { .. } | Lowering::Asm { .. } | Lowering::Ptx(_) | Lowering::ViaF32 => {
+                None
+            }
+        })
+    }
+
+    /// The functions in PTX that rows call.
+    pub(super) fn written_functions(&self) -> impl Iterator<Item = &'static PtxFunction> {
+        let rows = self.job.legal.intrinsics.values();
+        let cells = rows.flat_map(|row| row.cells.iter().map(|cell| cell.lowering));
+        cells.filter_map(|lowering| match lowering {
+            Lowering::Ptx(function) => Some(function),
+            _ => None,
         })
     }
 
@@ -137,8 +149,13 @@ impl<'a, B: BackEnd> LlvmKernel<'a> for GpuKernel<'a, B> {
     }
 
     fn admitted(&self) -> Admitted<'_> {
+        // Where no text goes behind the kernel's, they are missing.
+        let has_text = self.back_end.fault_body() == FaultBody::InText;
+        let written = self.written_functions().filter(|_| has_text);
+        let written = written.map(|function| function.name);
+        let linked = self.linked().map(|(name, _)| name);
         Admitted {
-            linked: self.linked().map(|(name, _)| name).collect(),
+            linked: linked.chain(written).collect(),
             ..self.back_end.admitted(&self.written)
         }
     }

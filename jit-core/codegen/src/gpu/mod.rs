@@ -42,6 +42,7 @@ mod recomputed;
 mod roots;
 mod summed;
 mod types;
+mod written_text;
 
 #[cfg(test)]
 pub(crate) use line_info::keep_directives;

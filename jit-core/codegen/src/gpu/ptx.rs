@@ -24,6 +24,7 @@ use super::recomputed::{WORTH, recompute};
 use super::roots;
 use super::summed::{self, Held, sum_early};
 use super::types::space_number;
+use super::written_text;
 use crate::admitted::{Admitted, Float};
 use crate::illegal::IllegalOperations;
 use crate::isa::{Generator, Isa, LlvmIsa, LlvmJob, LlvmKernel as _, Lowered};
@@ -142,6 +143,7 @@ impl BackEnd for PtxBackEnd {
             true => fault_text::define(text, kernel.job.kernel_tag),
             false => text,
         };
+        let text = kernel.written_functions().fold(text, written_text::define);
         Ok(Code::Ptx(PtxCode {
             text: text.into(),
             entry: kernel.entry(),

@@ -81,8 +81,8 @@ impl<'a> HookContext<'a> {
 
     /// Links a bitcode file into a module: its functions are internal ones of the module then, and those that nothing
     /// calls are left out. A row's [`Cell::function`](kiln_ir::Cell::function) calls them. What they ask by `__nvvm_reflect` is
-    /// answered: the architecture times 10, whether the kernel flushes, that roots and quotients are rounded, 0 of anything
-    /// else. The functions flush as the kernel does, whatever they were compiled for. `name` is for errors.
+    /// answered: the architecture times 10, whether the kernel flushes, whether roots and quotients are rounded, which they are
+    /// unless the kernel's may be approximated, 0 of anything else. The functions flush as the kernel does, whatever they were compiled for. `name` is for errors.
     ///
     /// # Errors
     /// Of stage `link`, if the bytes are not bitcode that LLVM 22 reads, are for another machine, or have a function that

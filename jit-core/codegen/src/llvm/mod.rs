@@ -36,7 +36,7 @@ pub(crate) mod memory;
 pub(crate) mod operations;
 pub(crate) mod optimize;
 pub(crate) mod park;
-mod reflection;
+pub(crate) mod reflection;
 pub(crate) mod session;
 pub(crate) mod unrolled;
 #[cfg(feature = "gpu-on-host")]

@@ -20,13 +20,30 @@ const DENORMAL_F32: &str = "denormal-fp-math-f32";
 /// How a function says it of all numbers that it does not say it of by name.
 const DENORMAL: &str = "denormal-fp-math";
 
-/// What a module flushes, as its functions say it; none if they do not.
-pub(super) fn flushing(module: &Module<'_>) -> Option<String> {
-    let mut functions = module.get_functions();
-    functions.find_map(|function| {
-        let said = function.get_string_attribute(AttributeLoc::Function, DENORMAL_F32)?;
-        Some(said.get_string_value().to_string_lossy().into_owned())
-    })
+/// How a kernel says that its floats may be approximated; LLVM knows no such attribute.
+pub(crate) const APPROXIMATES: &str = "kiln-approximates";
+
+/// What a kernel has chosen of its floats, as the functions of a module say it before another one is linked.
+pub(super) struct Chosen {
+    /// What is flushed; none if they do not say it.
+    flushing: Option<String>,
+    /// Whether operations may be approximated.
+    approximates: bool,
+}
+
+impl Chosen {
+    pub(super) fn of(module: &Module<'_>) -> Chosen {
+        let said = |key| {
+            let mut functions = module.get_functions();
+            functions
+                .find_map(|function| function.get_string_attribute(AttributeLoc::Function, key))
+        };
+        let flushing = said(DENORMAL_F32);
+        Chosen {
+            flushing: flushing.map(|how| how.get_string_value().to_string_lossy().into_owned()),
+            approximates: said(APPROXIMATES).is_some(),
+        }
+    }
 }
 
 /// Answers all questions of a module for `sm_<sm>`. The functions `linked` flush as the others do, whatever they were compiled for:
@@ -37,10 +54,11 @@ pub(super) fn flushing(module: &Module<'_>) -> Option<String> {
 pub(super) fn answer(
     module: &Module<'_>,
     sm: u32,
-    flushing: Option<&str>,
+    chosen: &Chosen,
     linked: &[String],
 ) -> Result<(), String> {
     let context = module.get_context();
+    let flushing = chosen.flushing.as_deref();
     let flush = flushing.map(|how| context.create_string_attribute(DENORMAL_F32, how));
     for function in linked.iter().filter_map(|name| module.get_function(name)) {
         for key in [DENORMAL, DENORMAL_F32] {
@@ -66,8 +84,8 @@ pub(super) fn answer(
         let answer = match question.as_str() {
             "__CUDA_ARCH" => u64::from(sm) * 10,
             "__CUDA_FTZ" => flushes.into(),
-            // Roots and quotients are rounded, as the kernel's own are and as nvcc has it.
-            "__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV" => 1,
+            // Roots and quotients are rounded where the kernel's own are, as nvcc has it without and with `-use_fast_math`.
+            "__CUDA_PREC_SQRT" | "__CUDA_PREC_DIV" => (!chosen.approximates).into(),
             // LLVM's pass says so of what it does not know.
             _ => 0,
         };

@@ -439,7 +439,7 @@ pub(crate) fn link_bitcode(
     other.set_triple(&module.get_triple());
     other.set_data_layout(&module.get_data_layout());
     let linked = functions_to_link(module, &other).map_err(|why| refused(&why))?;
-    let flushing = reflection::flushing(module);
+    let chosen = reflection::Chosen::of(module);
     // SAFETY: both modules belong to the same live context; the call consumes `other`, which
     // is therefore forgotten and not disposed again.
     let failed = unsafe { LLVMLinkModules2(module.as_mut_ptr(), other.as_mut_ptr()) } != 0;
@@ -458,7 +458,7 @@ pub(crate) fn link_bitcode(
     let Some(sm) = sm else {
         return Ok(());
     };
-    reflection::answer(module, sm, flushing.as_deref(), &linked).map_err(|why| refused(&why))?;
+    reflection::answer(module, sm, &chosen, &linked).map_err(|why| refused(&why))?;
     run_passes_of_no_machine(module, "globaldce")
 }
 

@@ -95,7 +95,7 @@ pub(crate) fn hint_unroll(
 }
 
 /// How an instruction asks to be unrolled, if it is a loop that can.
-fn asked(function: &Function, inst: Inst) -> Unroll {
+pub(crate) fn asked(function: &Function, inst: Inst) -> Unroll {
     match function.insts[inst].data {
         InstData::For { unroll, .. } => unroll,
         _ => Unroll::Auto,
@@ -164,7 +164,7 @@ impl Unrolled {
 }
 
 /// The instructions of a region, loops unrolled as they are going to be.
-fn instructions(function: &Function, region: Region) -> u64 {
+pub(crate) fn instructions(function: &Function, region: Region) -> u64 {
     let insts = function.regions[region].insts.iter();
     let sizes = insts.map(|&inst| {
         let unrolled = Unrolled::of(function, inst);

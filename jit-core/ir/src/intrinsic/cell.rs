@@ -87,8 +87,22 @@ pub enum Lowering {
         /// The function's name in the linked file.
         name: &'static str,
     },
+    /// A call of a function whose PTX is there, for NVIDIA's GPUs: for what is long and seldom executed, which LLVM need not
+    /// make again for each kernel. Values are those of LLVM's types.
+    Ptx(&'static PtxFunction),
     /// Computed in `f32` by the cell of that type, then rounded.
     ViaF32,
+}
+
+/// A function in PTX that cells call ([`Lowering::Ptx`]).
+#[derive(Copy, Clone, PartialEq, Eq, Hash, Debug)]
+pub struct PtxFunction {
+    /// The name of the function, which no other function of a kernel may have.
+    pub name: &'static str,
+    /// Variables of the module that it reads, a line each, if there are some; then its body, in braces that each have a line of
+    /// their own. A parameter is `<name>_param_0`, `.._1` and so on, and the result `func_retval0`, both as LLVM lays values of
+    /// their types out.
+    pub text: &'static str,
 }
 
 /// How some machines have an intrinsic for some type.
@@ -154,6 +168,15 @@ impl Cell {
         }
     }
 
+    /// A function in PTX, for one type, or for all.
+    pub const fn ptx(family: Family, ty: Option<Scalar>, function: &'static PtxFunction) -> Cell {
+        Cell {
+            family,
+            ty,
+            lowering: Lowering::Ptx(function),
+        }
+    }
+
     /// A 16-bit float through the cell of `f32`.
     pub const fn via_f32(family: Family, ty: Scalar) -> Cell {
         Cell {
@@ -167,7 +190,10 @@ impl Cell {
     pub(crate) fn clobbers_memory(&self) -> bool {
         match self.lowering {
             Lowering::Asm { constraints, .. } => constraints.contains("~{memory}"),
-            Lowering::Llvm { .. } | Lowering::Function { .. } | Lowering::ViaF32 => false,
+            Lowering::Llvm { .. }
+            | Lowering::Function { .. }
+            | Lowering::Ptx(_)
+            | Lowering::ViaF32 => false,
         }
     }
 }

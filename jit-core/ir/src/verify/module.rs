@@ -104,6 +104,11 @@ fn wrong_cell(def: &IntrinsicDef, cell: &Cell) -> Option<&'static str> {
              meaning",
         );
     }
+    if matches!(cell.lowering, Lowering::Ptx(_)) && !for_gpus {
+        return Some(
+            "has a function in PTX in a cell that is not for NVIDIA's GPUs; give it the family `Family::Ptx`",
+        );
+    }
     if cell.lowering == Lowering::ViaF32 && !def.is_scalar() {
         return Some("goes through `f32`, and takes or gives more than scalars");
     }

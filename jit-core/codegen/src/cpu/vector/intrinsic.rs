@@ -292,6 +292,7 @@ fn vector_function(def: &IntrinsicDef, scalar: Scalar) -> Option<&'static str> {
         Lowering::Llvm { .. }
         | Lowering::Asm { .. }
         | Lowering::Function { .. }
+        | Lowering::Ptx(_)
         | Lowering::ViaF32 => None,
     }
 }

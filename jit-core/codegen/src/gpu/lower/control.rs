@@ -14,6 +14,7 @@ use kiln_ir::legal::jumped_to;
 use kiln_ir::{FuncId, Inst, Region, Type, Value};
 
 use super::FunctionLowering;
+use super::meeting_loops::hint_of_meetings;
 use super::own_arrays::keeps_arrays_in_memory;
 use super::value::Lowered;
 use crate::llvm::ask::{call_arguments, current_block};
@@ -216,7 +217,11 @@ impl<'ctx> FunctionLowering<'_, 'ctx> {
 
     /// Says at the branch back to a loop's start how it is to be unrolled.
     fn hint_unroll(&self, back: InstructionValue<'_>, looping: Inst) {
-        let unasked = keeps_arrays_in_memory(self.function, looping).then_some(UnrollHint::Full);
+        let processor = self.module.dialect.processor();
+        let unasked = match keeps_arrays_in_memory(self.function, looping) {
+            true => Some(UnrollHint::Full),
+            false => hint_of_meetings(processor, self.function, looping),
+        };
         hint_unroll(self.context(), back, (self.function, looping), unasked);
     }
 

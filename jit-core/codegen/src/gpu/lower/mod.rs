@@ -20,6 +20,7 @@ mod dialect;
 mod fault;
 mod function;
 mod line_info;
+mod meeting_loops;
 mod memory;
 mod names;
 mod own_arrays;

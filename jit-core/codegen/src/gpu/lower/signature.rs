@@ -21,6 +21,7 @@ use crate::gpu::types::space_number;
 use crate::hooks::lanes_per_piece;
 use crate::llvm::bindings::less_than;
 use crate::llvm::error::BackendError;
+use crate::llvm::reflection::APPROXIMATES;
 
 /// How one IR parameter arrives.
 #[derive(Copy, Clone, PartialEq, Eq, Debug)]
@@ -144,6 +145,10 @@ impl<'ctx> ModuleLowering<'_, 'ctx> {
             let threshold = (self.context)
                 .create_string_attribute("function-inline-threshold", &cost.to_string());
             declared.add_attribute(AttributeLoc::Function, threshold);
+        }
+        if kernel && function.choices.fast.has(FastMath::APPROXIMATE) {
+            let approximates = (self.context).create_string_attribute(APPROXIMATES, "");
+            declared.add_attribute(AttributeLoc::Function, approximates);
         }
         if self.flushes() {
             // LLVM inlines no function in another that takes these numbers in another way.

@@ -99,7 +99,9 @@ pub(super) fn of_assembly(
             template,
             constraints,
         } => (template, constraints) == wanted,
-        Lowering::Llvm { .. } | Lowering::Function { .. } | Lowering::ViaF32 => false,
+        Lowering::Llvm { .. } | Lowering::Function { .. } | Lowering::Ptx(_) | Lowering::ViaF32 => {
+            false
+        }
     };
     if let Some(operation) = of_rows(rows, same) {
         return Ok(operation);
@@ -181,7 +183,9 @@ pub(super) fn of_intrinsic(
             let suffix = wanted.strip_prefix(name).and_then(|s| s.strip_prefix('.'));
             suffix.is_some() && suffix == cell.ty.map(llvm_suffix)
         }
-        Lowering::Asm { .. } | Lowering::Function { .. } | Lowering::ViaF32 => false,
+        Lowering::Asm { .. } | Lowering::Function { .. } | Lowering::Ptx(_) | Lowering::ViaF32 => {
+            false
+        }
     };
     if let Some(operation) = of_rows(rows, same) {
         return Ok(operation);
