@@ -13,6 +13,7 @@ use kiln_jit_core::args::{Arg, IntoArg};
 use kiln_jit_core::build::{KernelBuilder, Val};
 use kiln_jit_core::error::Error;
 use kiln_jit_core::ir::{Type, Unroll};
+use kiln_jit_core::jit::Jit;
 use kiln_jit_core::jit::Recording;
 use kiln_jit_core::launch::grid_for;
 use kiln_jit_core::target::Target;
@@ -173,8 +174,8 @@ const ROWS: u32 = 8;
 const FEW_NODES: usize = 64;
 
 /// Whether threads wait for memory one by one: those of a CPU have it read ahead for them.
-pub(crate) fn is_gpu(arrays: &Arrays) -> bool {
-    matches!(arrays.jit().target(), Target::Ptx(_) | Target::Custom(_))
+pub(crate) fn is_gpu(jit: &Jit) -> bool {
+    matches!(jit.target(), Target::Ptx(_) | Target::Custom(_))
 }
 
 /// An expression that is about to be part of a kernel.
@@ -476,7 +477,7 @@ impl<'e> Fused<'e> {
 
     /// Whether the expression is computed by a GPU.
     pub(crate) fn is_for_gpu(&self) -> bool {
-        self.arrays.is_some_and(is_gpu)
+        self.arrays.is_some_and(|arrays| is_gpu(arrays.jit()))
     }
 
     fn sign(&self, signature: &mut Signature) {

@@ -16,7 +16,8 @@
 //!
 //! An expression is computed in the loop of the first launch, so it is never stored; what several have left of a row or
 //! a column is then folded as an array. What is folded by whom depends on how arrays lie, and on GPUs on how many
-//! multiprocessors there are, so results have the same bits each time. Works for any element type, user structs
+//! multiprocessors there are and how many blocks they hold of a kernel as it was first compiled, so results have the same
+//! bits each time it is compiled so. Works for any element type, user structs
 //! included, with any associative and commutative operation.
 
 pub(crate) mod counters;
@@ -386,7 +387,11 @@ impl<T: Element> Expr<T> {
 
     /// Folds all elements to one, in a vector of it.
     fn fold_all(&self, op: &Applied, identity: T) -> Result<Array<T>> {
-        if self.arrays.as_ref().is_some_and(is_gpu) {
+        if self
+            .arrays
+            .as_ref()
+            .is_some_and(|arrays| is_gpu(arrays.jit()))
+        {
             return self.fold_at_once(op, identity);
         }
         let partial = self.fold_shares(op, identity, MAX_BLOCKS)?;

@@ -108,18 +108,18 @@ impl Lines {
     /// Whether a thread a line is the way to fold them. A GPU goes through rows, short ones, too, in the order of their
     /// elements (`scan/rows.rs`), as memory has these in lines of a cache.
     pub(super) fn have_threads(self, arrays: &Arrays, op: Op<'_>) -> bool {
-        let has_tiles = self.inner == 1 && is_gpu(arrays) && !matches!(op, Op::By(_));
+        let has_tiles = self.inner == 1 && is_gpu(arrays.jit()) && !matches!(op, Op::By(_));
         let are_short = self.along <= SHORT && !has_tiles;
         match self.count() {
             0 => false,
-            1 => CUT.contains(&self.along) && !is_gpu(arrays),
+            1 => CUT.contains(&self.along) && !is_gpu(arrays.jit()),
             _ => are_short || self.inner >= BESIDE,
         }
     }
 
     /// The chunks of each line.
     fn chunks(self, arrays: &Arrays) -> Chunks {
-        let threads = if is_gpu(arrays) {
+        let threads = if is_gpu(arrays.jit()) {
             GPU_THREADS
         } else {
             CPU_THREADS

@@ -18,9 +18,10 @@ use kiln_jit_core::error::Result;
 use kiln_jit_core::front::AsKernel;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::Buffer;
-use kiln_jit_core::target::Target;
 use kiln_jit_core::value::KernelType;
 use kiln_kernel_macro::{device_fn, kernel};
+
+use crate::fused::is_gpu;
 
 use super::look_back::{
     BLOCK, WARPS, before_tile, nothing_said, publish_all, publish_own, scan_lanes, tile_by_ticket,
@@ -291,11 +292,6 @@ kernels! {
     scan_all_sums scan_all_long_sums scan_all_sums_on_cpu = |a, b| a + b;
     /// Running products.
     scan_all_products scan_all_long_products scan_all_products_on_cpu = |a, b| a * b;
-}
-
-/// Whether code is for a GPU, or for what runs such code.
-fn is_gpu(jit: &Jit) -> bool {
-    matches!(jit.target(), Target::Ptx(_) | Target::Custom(_))
 }
 
 /// What running folds of a whole buffer are of, and by.

@@ -30,11 +30,11 @@ use kiln_jit_core::front::AsKernel as _;
 use kiln_jit_core::ir::Scope;
 use kiln_jit_core::jit::Jit;
 use kiln_jit_core::runtime::{Buffer, Part};
-use kiln_jit_core::target::Target;
 use kiln_jit_core::value::KernelType;
 use kiln_kernel_macro::{device_fn, kernel};
 
 use super::keys::{RadixKey, SortElement};
+use crate::fused::is_gpu;
 use crate::scan::{ScanAll, scan_all};
 
 /// Threads of a block, one for each value of a digit.
@@ -603,9 +603,9 @@ impl<'a> Sort<'a> {
     /// Of so many bits of keys.
     fn new<T: SortElement>(jit: &'a Jit, x: &Part<T>, bits: u32) -> Result<Self> {
         let tiles = x.len().div_ceil(T::Key::TILE) as u32;
-        let all = match jit.target() {
-            Target::Ptx(_) | Target::Custom(_) => Some(Arc::new(all_starts(jit, x, bits, tiles)?)),
-            _ => None,
+        let all = match is_gpu(jit) {
+            true => Some(Arc::new(all_starts(jit, x, bits, tiles)?)),
+            false => None,
         };
         Ok(Sort { jit, tiles, all })
     }
